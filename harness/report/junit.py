@@ -47,7 +47,8 @@ def render(result: RunResult) -> bytes:
     suite.add_testcases(cases)
     report = JUnitXml(one_line(result.scenario))
     report.add_testsuite(suite)
-    report.update_statistics()
+    report.tests, report.failures = suite.tests, suite.failures
+    report.errors, report.skipped = suite.errors, suite.skipped
     for level in (suite, report):
         level.time = result.seconds
     content = io.BytesIO()
