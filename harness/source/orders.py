@@ -1,0 +1,255 @@
+"""The orders table: its DDL, its contract with the sink, and the seeded stream of its transactions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from harness.model import TableContract
+from harness.source.ledger import DELETE, INSERT, ROW_SCHEMA, UPDATE, Operation, Row
+
+DATABASE = "shop"
+
+CONTRACT = TableContract(
+    source=f"{DATABASE}.source_orders",
+    sink="dwd.dwd_order_detail",
+    columns=tuple(ROW_SCHEMA.names),
+    source_key="order_id",
+    partition="dt",
+    amount="order_amount",
+    time="update_time",
+)
+
+DDL = f"""
+CREATE TABLE {CONTRACT.source} (
+  order_id BIGINT NOT NULL PRIMARY KEY,
+  user_id BIGINT,
+  order_amount DECIMAL(18,2),
+  order_status TINYINT,
+  create_time DATETIME(3),
+  update_time DATETIME(3),
+  dt VARCHAR(10)
+) ENGINE = InnoDB
+"""
+
+WEIGHTS = {
+    "insert": 16,  # one to five rows in one statement
+    "update": 45,
+    "move": 6,  # to another partition, with the same key
+    "same_values": 6,  # no binlog row, no operation
+    "rekey": 4,  # one UPDATE, two operations
+    "delete": 10,
+    "recreate": 3,  # delete and insert the same key in one transaction
+    "revive": 4,  # insert a key that was deleted before
+}
+"""How often each kind of action is drawn: the mix of the workload, in one place."""
+
+PARTITIONS = {"2026-07-04": 1, "2026-07-05": 3, "2026-07-06": 8, "2026-07-07": 3, "2026-07-08": 1}
+"""The days that orders belong to, and how often each is drawn."""
+
+MARKER_PARTITION = "2026-07-04"
+
+START = datetime(2026, 7, 6, 10)  # noqa: DTZ001 - DATETIME has no zone; the source's is UTC
+"""Where the virtual clock starts. It advances by transactions, so that a seed gives the same times."""
+
+RECENT = 5
+"""The skew: a draw u of [0, 1) picks the order that u**RECENT of all live orders are younger than."""
+
+STATUSES = 6
+INITIAL_BATCH = 500
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - as START
+_MILLISECOND = timedelta(milliseconds=1)
+_START_MS = (START - _EPOCH) // _MILLISECOND
+_TWO_HOURS_MS = 2 * 60 * 60 * 1000
+_INSERT = f"INSERT INTO {CONTRACT.source} ({', '.join(CONTRACT.columns)}) VALUES "  # noqa: S608 - names are ours
+
+
+class Statement(NamedTuple):
+    """One SQL statement, how many rows it must change, and the operations that makes in the binlog."""
+
+    text: str
+    changed: int
+    operations: tuple[Operation, ...]
+
+
+class OrderStream:
+    """Transactions on the orders table. The same seed gives the same transactions, one after another.
+
+    Values are integers and texts of this file, so their SQL needs no escaping. `largest` is the most
+    operations that a transaction may have.
+    """
+
+    def __init__(self, *, seed: int, largest: int) -> None:
+        self._random = random.Random(seed)
+        self._largest = largest
+        self._now_ms = _START_MS
+        self._next_key = 1
+        self._rows: dict[int, Row] = {}
+        self._live: list[int] = []  # oldest first
+        self._gone: list[int] = []
+        self._actions = {
+            "insert": self._insert,
+            "update": self._update,
+            "move": self._move,
+            "same_values": self._same_values,
+            "rekey": self._rekey,
+            "delete": self._delete,
+            "recreate": self._recreate,
+            "revive": self._revive,
+        }
+        # Each name as often as its weight: one draw is then one look-up.
+        self._mix = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
+        self._days = [day for day, weight in PARTITIONS.items() for _ in range(weight)]
+
+    def initial(self, rows: int) -> Iterator[tuple[Statement, ...]]:
+        """Transactions that insert the first rows, last changed within the two hours before START."""
+        while rows > 0:
+            batch = min(rows, INITIAL_BATCH)
+            fresh = [self._fresh(_START_MS - 1 - self._below(_TWO_HOURS_MS)) for _ in range(batch)]
+            yield (self._insert_rows(fresh),)
+            rows -= batch
+
+    def transaction(self) -> tuple[Statement, ...]:
+        """The next transaction: one to `largest` operations."""
+        self._now_ms += 1 + self._below(9)
+        remaining = 1 + self._below(self._largest)
+        statements: list[Statement] = []
+        while remaining > 0:
+            name = self._mix[self._below(len(self._mix))]
+            if not self._live or (remaining == 1 and name in ("rekey", "recreate")):
+                name = "insert"
+            for statement in self._actions[name](remaining):
+                statements.append(statement)
+                remaining -= len(statement.operations)
+        return tuple(statements)
+
+    def marker(self, number: int) -> Statement:
+        """A fence's marker: a row of its own that no later transaction touches. Draws nothing."""
+        row = Row(-number, 0, 0, 0, self._now_ms, self._now_ms, MARKER_PARTITION)
+        return Statement(_INSERT + _values(row), 1, (Operation(INSERT, row),))
+
+    def _insert(self, remaining: int) -> list[Statement]:
+        count = min(remaining, 1 + self._below(5))
+        return [self._insert_rows([self._fresh(self._now_ms) for _ in range(count)])]
+
+    def _update(self, _remaining: int) -> list[Statement]:
+        before = self._pick()
+        # The next status always differs, so the row changes even when it was updated this very millisecond.
+        after = before._replace(order_status=(before.order_status + 1) % STATUSES, update_ms=self._now_ms)
+        if self._random.random() < 0.5:
+            after = after._replace(amount_cents=self._amount())
+        return [self._change(before, after)]
+
+    def _move(self, _remaining: int) -> list[Statement]:
+        before = self._pick()
+        return [self._change(before, before._replace(dt=self._other_day(before.dt), update_ms=self._now_ms))]
+
+    def _same_values(self, _remaining: int) -> list[Statement]:
+        row = self._pick()
+        return [Statement(_update_text(row, row), 0, ())]
+
+    def _rekey(self, _remaining: int) -> list[Statement]:
+        before = self._take()
+        self._gone.append(before.order_id)
+        after = before._replace(order_id=self._new_key(), update_ms=self._now_ms)
+        if self._random.random() < 0.25:
+            after = after._replace(dt=self._other_day(before.dt))
+        self._remember(after)
+        operations = (Operation(DELETE, before), Operation(INSERT, after))
+        return [Statement(_update_text(before, after), 1, operations)]
+
+    def _delete(self, _remaining: int) -> list[Statement]:
+        row = self._take()
+        self._gone.append(row.order_id)
+        return [_delete_statement(row)]
+
+    def _recreate(self, _remaining: int) -> list[Statement]:
+        row = self._take()
+        return [_delete_statement(row), self._insert_rows([self._row(row.order_id, self._now_ms)])]
+
+    def _revive(self, remaining: int) -> list[Statement]:
+        if not self._gone:
+            return self._insert(remaining)
+        key = self._gone.pop(self._below(len(self._gone)))
+        return [self._insert_rows([self._row(key, self._now_ms)])]
+
+    def _insert_rows(self, rows: list[Row]) -> Statement:
+        """One INSERT: the binlog keeps the order of VALUES."""
+        for row in rows:
+            self._remember(row)
+        text = _INSERT + ", ".join(_values(row) for row in rows)
+        return Statement(text, len(rows), tuple(Operation(INSERT, row) for row in rows))
+
+    def _change(self, before: Row, after: Row) -> Statement:
+        self._rows[after.order_id] = after
+        return Statement(_update_text(before, after), 1, (Operation(UPDATE, after),))
+
+    def _pick(self) -> Row:
+        return self._rows[self._live[self._skewed()]]
+
+    def _take(self) -> Row:
+        return self._rows.pop(self._live.pop(self._skewed()))
+
+    def _skewed(self) -> int:
+        younger = int(len(self._live) * self._random.random() ** RECENT)
+        return len(self._live) - 1 - younger
+
+    def _remember(self, row: Row) -> None:
+        self._rows[row.order_id] = row
+        self._live.append(row.order_id)
+
+    def _fresh(self, at_ms: int) -> Row:
+        return self._row(self._new_key(), at_ms)
+
+    def _row(self, key: int, at_ms: int) -> Row:
+        day = self._days[self._below(len(self._days))]
+        return Row(key, 1 + self._below(50_000), self._amount(), 0, at_ms, at_ms, day)
+
+    def _new_key(self) -> int:
+        key = self._next_key
+        self._next_key += 1
+        return key
+
+    def _amount(self) -> int:
+        return 1 + self._below(500_000)
+
+    def _other_day(self, day: str) -> str:
+        others = [other for other in PARTITIONS if other != day]
+        return others[self._below(len(others))]
+
+    def _below(self, bound: int) -> int:
+        """An integer in [0, bound): four times as fast as randrange, and even enough."""
+        return int(self._random.random() * bound)
+
+
+@lru_cache(maxsize=1024)  # all rows of a transaction share one time
+def _time(at_ms: int) -> str:
+    return f"'{(_EPOCH + at_ms * _MILLISECOND).isoformat(sep=' ', timespec='milliseconds')}'"
+
+
+def _amount(cents: int) -> str:
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def _values(row: Row) -> str:
+    key, user, cents, status, created, updated, day = row
+    return f"({key}, {user}, {_amount(cents)}, {status}, {_time(created)}, {_time(updated)}, '{day}')"
+
+
+_LITERALS: tuple[Callable[[Any], str], ...] = (str, str, _amount, str, _time, _time, "'{}'".format)
+"""How each column of a row is written in SQL."""
+
+
+def _update_text(before: Row, after: Row) -> str:
+    """Set what differs; of two equal rows, set all to what it is."""
+    changed = [index for index in range(len(after)) if before[index] != after[index]] or range(len(after))
+    assignments = ", ".join(f"{CONTRACT.columns[i]} = {_LITERALS[i](after[i])}" for i in changed)
+    return f"UPDATE {CONTRACT.source} SET {assignments} WHERE order_id = {before.order_id}"  # noqa: S608 - ours
+
+
+def _delete_statement(row: Row) -> Statement:
+    text = f"DELETE FROM {CONTRACT.source} WHERE order_id = {row.order_id}"  # noqa: S608 - values are ours
+    return Statement(text, 1, (Operation(DELETE, row),))
