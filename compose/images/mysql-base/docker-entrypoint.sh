@@ -1,18 +1,20 @@
 #!/bin/bash
 # First start: take the package's initialised data folder and give root the password asked for.
+# Until first-start.done is there a start counts as the first, so a crash in between is made good.
 set -euo pipefail
-if [ "${1:-}" = mysqld ] && [ ! -d /var/lib/mysql/mysql ]; then
+data=/var/lib/mysql
+if [ "${1:-}" = mysqld ] && [ ! -e $data/first-start.done ]; then
   : "${MYSQL_ROOT_PASSWORD:?MYSQL_ROOT_PASSWORD must be set}"
-  cp -a /opt/mysql/initial-data/mysql/. /var/lib/mysql/
-  chown -R mysql:mysql /var/lib/mysql
-  cat > /var/lib/mysql/first-start.sql <<SQL
+  [ -d $data/mysql ] || cp -r /opt/mysql/data/mysql $data/mysql
+  cat > $data/first-start.sql <<SQL
 SET @@SESSION.SQL_LOG_BIN = 0;
 DELETE FROM mysql.user;
 FLUSH PRIVILEGES;
 GRANT ALL ON *.* TO 'root'@'%' IDENTIFIED BY '${MYSQL_ROOT_PASSWORD}' WITH GRANT OPTION;
 FLUSH PRIVILEGES;
+SELECT 1 INTO OUTFILE '$data/first-start.done';
 SQL
-  chown mysql:mysql /var/lib/mysql/first-start.sql
-  exec "$@" --init-file=/var/lib/mysql/first-start.sql
+  chown -R mysql:mysql $data
+  exec "$@" --init-file=$data/first-start.sql
 fi
 exec "$@"
