@@ -22,8 +22,10 @@ class Record(Generic[Data]):
         self._what = what
 
     def text(self, data: Data) -> str:
-        """`data` as indented JSON that ends with a line feed."""
-        return self._adapter.dump_json(data, indent=2).decode() + "\n"
+        """`data` as indented JSON that ends with a line feed; what UTF-8 does not take becomes "?"."""
+        content = self._adapter.dump_python(data, mode="json")
+        text = json.dumps(content, indent=2, ensure_ascii=False)
+        return text.encode("utf-8", errors="replace").decode() + "\n"
 
     def write(self, data: Data, path: Path) -> None:
         """Write `data` to `path` at once: a reader sees the old file or the whole new one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
@@ -30,7 +32,7 @@ Parameter = str | int | float | bool
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, str | int | float | bool):
+    if isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise PydanticCustomError("plain", "expected a text, a number, true or false")
 
@@ -179,7 +181,7 @@ def _find(reference: str) -> Path:
     if reference in built_in():
         return built_in()[reference]
     path = Path(reference)
-    if reference and (path.exists() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1):
+    if reference and (os.path.exists(path) or path.suffix in (".yaml", ".yml") or len(path.parts) > 1):
         return path
     raise ScenarioError(
         f"no scenario {reference!r}: expected the name of a built-in scenario or the path of a file"

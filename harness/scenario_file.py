@@ -88,6 +88,7 @@ def read(path: Path) -> Source:
 def nearest(word: str, known: Collection[str]) -> str:
     """ ", did you mean 'x'?" when some known word is near, else nothing."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = near or [name for name in known if word and name.startswith(word)]
     return f", did you mean {near[0]!r}" if near else ""
 
 
@@ -150,18 +151,21 @@ def _sentence(
 
 
 def _text(path: Path) -> str:
-    if path.is_dir():
-        raise _refusal(path, 0, "this is a directory; expected a scenario file")
     try:
-        if path.stat().st_size > SIZE_LIMIT_BYTES:
-            raise _refusal(path, 0, f"the file is larger than {SIZE_LIMIT_BYTES} bytes; no scenario is")
-        return path.read_text(encoding="utf-8")
+        if path.is_dir():
+            raise _refusal(path, 0, "this is a directory; expected a scenario file")
+        with path.open("rb") as file:
+            content = file.read(SIZE_LIMIT_BYTES + 1)
     except FileNotFoundError as error:
         raise _refusal(path, 0, "there is no such file") from error
-    except OSError as error:
-        raise _refusal(path, 0, f"the file can't be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise _refusal(path, 0, f"the file can't be read: {error}") from error
+    if len(content) > SIZE_LIMIT_BYTES:
+        raise _refusal(path, 0, f"the file is larger than {SIZE_LIMIT_BYTES} bytes; no scenario is")
+    try:
+        return content.decode()
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
+        line = content[: error.start].count(b"\n") + 1
         raise _refusal(path, line, "this is not UTF-8 text; expected YAML") from error
 
 

@@ -26,7 +26,7 @@ class FakeTime:
 
 def plain_console(width: int = 80) -> tuple[Console, io.StringIO]:
     output = io.StringIO()
-    return Console(file=output, width=width), output
+    return Console(file=output, width=width, force_terminal=False), output
 
 
 def terminal_console() -> tuple[Console, io.StringIO]:

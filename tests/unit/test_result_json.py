@@ -24,6 +24,13 @@ def test_a_result_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert result == result_json.load(tmp_path)
 
 
+def test_text_that_is_not_unicode_does_not_keep_a_result_from_being_saved(tmp_path: Path) -> None:
+    result_json.save(factories.result(failure="bad \udcff byte"), tmp_path)
+
+    expected = "bad ? byte"
+    assert expected == result_json.load(tmp_path).failure
+
+
 def test_saving_leaves_one_file_and_replaces_an_older_one(tmp_path: Path) -> None:
     result_json.save(factories.result(seed=1), tmp_path)
     path = result_json.save(factories.result(seed=2), tmp_path)

@@ -162,6 +162,16 @@ def test_a_built_in_name_wins_over_a_file_of_that_name(
             [(10, "faults[0].wiht: unknown field, did you mean 'with'; fields here are: f")],
         ),
         ("signal: 9", "signal: [9]", [(11, "faults[0].with.signal: expected a text, a number, true or fal")]),
+        (
+            "signal: 9",
+            "signal: .nan",
+            [(11, "faults[0].with.signal: expected a text, a number, true or fal")],
+        ),
+        (
+            "fault: kill-taskmanager",
+            "fault: kill",
+            [(9, "faults[0].fault: unknown fault 'kill', did you mean")],
+        ),
         ("oracles: all", "oracles: al", [(15, "oracles: expected a list of oracles, or the word all")]),
         ("oracles: all", "oracles: []", [(15, "oracles: expected at least one oracle: with none, nothing")]),
         (
@@ -247,6 +257,11 @@ def test_a_file_that_is_not_there_is_refused_by_its_path(tmp_path: Path) -> None
     assert expected == refusal(str(path))
 
 
+@pytest.mark.parametrize("reference", ["x" * 300 + ".yaml", "folder/a\0b.yaml"])
+def test_a_path_that_cannot_be_is_refused(reference: str) -> None:
+    assert "the file can't be read" in refusal(reference)
+
+
 def test_a_directory_is_refused_by_its_path(tmp_path: Path) -> None:
     expected = f"{tmp_path}: this is a directory; expected a scenario file"
     assert expected == refusal(str(tmp_path))
@@ -263,6 +278,11 @@ def test_an_unknown_name_gets_the_nearest_built_in_one() -> None:
 def test_an_empty_reference_is_refused() -> None:
     with pytest.raises(ScenarioError, match="no scenario ''"):
         read("")
+
+
+def test_a_name_too_long_for_a_file_is_an_unknown_scenario() -> None:
+    with pytest.raises(ScenarioError, match="no scenario 'xxx"):
+        read("x" * 300)
 
 
 def test_all_oracles_of_an_empty_registry_is_refused(tmp_path: Path) -> None:
