@@ -123,7 +123,7 @@ def state_after(ledger: pa.Table, operation: int, *, key: str) -> pa.Table:
     schema = pa.schema([ledger.schema.field(name) for name in columns])
     with duckdb.connect() as database:
         database.register("ledger", ledger)
-        state: pa.Table = database.execute(
+        state: pa.Table = database.sql(
             f"""
             SELECT {", ".join(f'l."{name}"' for name in columns)}
             FROM ledger AS l
@@ -132,6 +132,6 @@ def state_after(ledger: pa.Table, operation: int, *, key: str) -> pa.Table:
             WHERE l.kind <> '{DELETE}'
             ORDER BY l."{key}"
             """,  # noqa: S608 - the names are columns of the ledger itself
-            [operation],
+            params=[operation],
         ).to_arrow_table()
     return state.cast(schema)

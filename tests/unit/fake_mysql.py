@@ -1,0 +1,170 @@
+"""A source database in memory that knows the workload's few statements and can lose connections."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+
+import pymysql
+from pymysql.constants import CLIENT
+
+COLUMNS = ("order_id", "user_id", "order_amount", "order_status", "create_time", "update_time", "dt")
+LOST = pymysql.err.OperationalError(2013, "Lost connection to MySQL server during query")
+
+Row = tuple[str, ...]
+"""A row as the SQL literals it was written with, in the order of COLUMNS."""
+
+
+class FakeServer:
+    """Commits whole transactions and keeps the row changes they made, in order, as a binlog does.
+
+    `losses` maps the n-th packet (from 1) to where its connection is lost: "before" it runs,
+    "executed" but not committed, or "committed" but not acknowledged.
+    """
+
+    def __init__(self, *, losses: dict[int, str] | None = None) -> None:
+        self.rows: dict[str, Row] = {}
+        self.number = 0
+        self.binlog: list[tuple[str, Row]] = []
+        self.losses = losses or {}
+        self.packets = 0
+        self.sessions: dict[int, FakeConnection] = {}
+        self.killed: list[int] = []
+        self.reachable = True
+        self.client_flag = CLIENT.MULTI_STATEMENTS
+        self.commit_gate = threading.Event()
+        self.commit_gate.set()
+        self.after_loss: Callable[[], None] = lambda: None
+        self._next_thread = 1
+
+    def connect(self) -> FakeConnection:
+        if not self.reachable:
+            raise pymysql.err.OperationalError(2003, "Can't connect to MySQL server")
+        connection = FakeConnection(self, self._next_thread)
+        self.sessions[self._next_thread] = connection
+        self._next_thread += 1
+        return connection
+
+    def restart(self) -> None:
+        """End all sessions and count connections from 1 again, as a server does."""
+        self.sessions.clear()
+        self._next_thread = 1
+
+
+class FakeConnection:
+    """The part of pymysql's Connection that the workload uses; its own cursor."""
+
+    def __init__(self, server: FakeServer, thread: int) -> None:
+        self._server = server
+        self._thread = thread
+        self._host = f"10.0.0.1:{40000 + id(self) % 20000}"
+        self._results: list[int] = []
+        self._answer: list[tuple[object, ...]] = []
+        self._loses = ""
+        self._began = False
+        self.client_flag = server.client_flag
+        self.open = True
+
+    def __enter__(self) -> FakeConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def cursor(self) -> FakeConnection:
+        return self
+
+    def autocommit(self, on: bool) -> None:
+        assert not on
+
+    def fetchall(self) -> list[tuple[object, ...]]:
+        return self._answer
+
+    def execute(self, text: str) -> None:
+        self._answer = []
+        if match := re.search(r"processlist WHERE id = (\S+)", text):
+            mine = match[1] == "CONNECTION_ID()"
+            found = self._server.sessions.get(self._thread if mine else int(match[1]))
+            if found:
+                self._answer = [(found._thread, found._host)] if mine else [(found._host,)]
+        elif text.startswith("KILL"):
+            thread = int(text.split()[1])
+            self._server.killed.append(thread)
+            del self._server.sessions[thread]
+        elif text.endswith("FOR UPDATE"):
+            self._answer = [(self._server.number,)]
+        elif not text.lstrip().startswith(("CREATE", "INSERT INTO shop.harness_transactions")):
+            raise AssertionError(f"the fake does not know: {text}")
+
+    def query(self, packet: str) -> int:
+        self._server.packets += 1
+        self._loses = self._server.losses.get(self._server.packets, "")
+        if self._loses == "before":
+            self._lose()
+        self._begin()
+        self._results = [self._change(text) for text in packet.split(";\n")]
+        return self._results.pop(0)
+
+    def next_result(self) -> int:
+        if self._loses == "executed" and len(self._results) == 1:
+            self._lose()
+        return self._results.pop(0)
+
+    def commit(self) -> None:
+        self._server.commit_gate.wait(30)
+        if self._began:
+            self._server.rows, self._server.number = self._rows, self._number
+            self._server.binlog += self._changes
+            self._began = False
+        if self._loses == "committed":
+            self._lose()
+
+    def close(self) -> None:
+        """A lost session stays at the server until it is killed; a closed one goes."""
+        self.open = False
+        if not self._loses:
+            self._server.sessions.pop(self._thread, None)
+
+    def _begin(self) -> None:
+        self._began = True
+        self._rows, self._number = dict(self._server.rows), self._server.number
+        self._changes: list[tuple[str, Row]] = []
+
+    def _lose(self) -> None:
+        self._server.after_loss()
+        raise LOST
+
+    def _change(self, text: str) -> int:
+        """Run one statement; return how many rows it changed."""
+        if match := re.fullmatch(r"UPDATE shop.harness_transactions SET number = (\d+) WHERE id = 1", text):
+            self._number = int(match[1])
+            return 1
+        if match := re.fullmatch(r"INSERT INTO shop.source_orders \(.*?\) VALUES (.*)", text):
+            rows = [tuple(values.split(", ")) for values in re.findall(r"\(([^()]*)\)", match[1])]
+            for row in rows:
+                assert row[0] not in self._rows, f"duplicate key {row[0]}"
+                self._rows[row[0]] = row
+                self._changes.append(("insert", row))
+            return len(rows)
+        if match := re.fullmatch(r"DELETE FROM shop.source_orders WHERE order_id = (\S+)", text):
+            row = self._rows.pop(match[1], None)
+            self._changes += [("delete", row)] if row else []
+            return 1 if row else 0
+        match = re.fullmatch(r"UPDATE shop.source_orders SET (.*) WHERE order_id = (\S+)", text)
+        assert match, f"the fake does not know: {text}"
+        before = self._rows.get(match[2])
+        if before is None:
+            return 0
+        values = dict(zip(COLUMNS, before, strict=True))
+        values |= dict(assignment.split(" = ") for assignment in match[1].split(", "))
+        after = tuple(values.values())
+        if after == before:
+            return 0
+        if after[0] == before[0]:
+            self._changes.append(("update", after))
+        else:
+            assert after[0] not in self._rows, f"duplicate key {after[0]}"
+            self._changes += [("delete", before), ("insert", after)]
+        del self._rows[before[0]]
+        self._rows[after[0]] = after
+        return 1
