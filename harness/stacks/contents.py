@@ -1,0 +1,68 @@
+"""What is in an image of the stack: the version of each program, as it says itself, and its origin."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import docker
+
+from harness.errors import ImageError
+from harness.model import Component
+from harness.stacks.bases import KINDS, ask
+from harness.stacks.pins import Pin, Pins
+
+JAVA = r'version "([^"]+)"'
+
+
+class Contents:
+    """Asks each image once and keeps the answer in `folder` under the image's id, which names its content."""
+
+    def __init__(self, client: docker.DockerClient, folder: Path, pins: Pins) -> None:
+        self._client = client
+        self._folder = folder
+        self._pins = pins
+
+    def components(self, image: str, kind: str, origin: str) -> tuple[Component, ...]:
+        """The components of an image; `origin` is that of its base. Raises ImageError."""
+        said = self._said(image, kind)
+        return (*_program(said, kind, image, origin), *jars(said, self._pins.components))
+
+    def _said(self, image: str, kind: str) -> str:
+        identity = str(self._client.images.get(image).id).removeprefix("sha256:")
+        file = self._folder / f"{identity}-{kind}.json"
+        if file.is_file():
+            return str(json.loads(file.read_text()))
+        said = ask(self._client, image, KINDS[kind].command)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        aside = file.with_suffix(".new")
+        aside.write_text(json.dumps(said))
+        aside.replace(file)
+        return said
+
+
+def jars(listing: str, pins: tuple[Pin, ...]) -> tuple[Component, ...]:
+    """The pinned jars that a listing of folders names, with the version in the file's name."""
+    found = []
+    for pin in pins:
+        if pin.kind == "maven":
+            artifact = pin.coordinate.split(":")[1]
+            jar = re.search(rf"^{re.escape(artifact)}-(\d\S*)\.jar$", listing, re.MULTILINE)
+            if jar:
+                pinned = jar.group(1) == pin.coordinate.split(":")[2]
+                origin = pin.origin if pinned else "the Flink base"
+                found.append(Component(name=pin.name, version=jar.group(1), origin=origin))
+    return tuple(found)
+
+
+def _program(said: str, kind: str, image: str, origin: str) -> tuple[Component, ...]:
+    wanted = KINDS[kind]
+    version = re.search(wanted.version, said)
+    if version is None:
+        raise ImageError(
+            f"{image}: expected {wanted.program} {wanted.expected}, actual {said.strip()[:300]!r}"
+        )
+    program = Component(name=wanted.program, version=version.group(1), origin=origin)
+    java = re.search(JAVA, said) if kind == "flink" else None
+    return (program, Component(name="Java", version=java.group(1), origin=origin)) if java else (program,)
