@@ -28,7 +28,8 @@ outlives = pytest.mark.filterwarnings("ignore:subprocess .* is still running:Res
 def test_an_engine_that_was_started_answers_and_is_stopped_by_its_record(tmp_path: Path) -> None:
     socket = f"unix://{tmp_path}/engine.sock"
     places = {"--data-root": "data", "--exec-root": "exec", "--pidfile": "pid"}
-    command = ["dockerd", "--host", socket, "--bridge=none", "--iptables=false", "--ip6tables=false"]
+    # In a network namespace of its own: with --bridge=none dockerd deletes the docker0 that it finds.
+    command = ["unshare", "--net", "dockerd", "--host", socket, "--bridge=none", "--iptables=false"]
     command += [word for option, name in places.items() for word in (option, str(tmp_path / name))]
 
     pid = engine.start_engine(tmp_path, command)
