@@ -9,6 +9,7 @@ HarnessError                   the harness could not do its work: exit code 3
 ├── StackError                 a node did not come up, or is not there
 ├── SourceError                the source database refused, or cannot be read by CDC
 ├── FlinkError                 Flink's REST API or SQL gateway refused
+│   ├── FlinkUnreachable       no answer at all: the JobManager or the gateway is down or starting
 │   ├── SqlError               a statement failed; carries the engine's own message
 │   └── JobEnded               a job is in a terminal state although it was awaited
 ├── ReaderError                the sink could not be read
@@ -62,6 +63,10 @@ class SourceError(HarnessError):
 
 class FlinkError(HarnessError):
     """Flink's REST API or SQL gateway refused."""
+
+
+class FlinkUnreachable(FlinkError):
+    """No answer at all: the JobManager or the gateway is down or starting."""
 
 
 class SqlError(FlinkError):

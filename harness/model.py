@@ -253,6 +253,14 @@ class FaultProof:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SnapshotId:
+    """A snapshot of the sink and when it was committed (epoch ms, the committer's clock)."""
+
+    snapshot_id: int
+    committed_at_ms: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class FenceMark:
     """The marker row that was committed last before a fence.
 
@@ -353,7 +361,8 @@ class Setting:
 class Evidence:
     """All that a run collected. Oracles judge this and nothing else; it is kept as JSON and Parquet.
 
-    `folder` holds ledger.parquet and the files that fences name.
+    `folder` holds ledger.parquet and the files that fences name. `interrupted` and `ended_early` say
+    why a run did not go its whole way: somebody stopped it; the pipeline or a fault did.
     """
 
     folder: str
@@ -365,6 +374,7 @@ class Evidence:
     jobs: tuple[JobHistory, ...]
     workload: WorkloadOutcome | None
     interrupted: str = ""
+    ended_early: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

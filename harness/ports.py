@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,12 +17,17 @@ from harness.model import (
     Evidence,
     ExecResult,
     FaultProof,
+    Fence,
     FenceMark,
+    JobHistory,
     Node,
     NodeState,
     OracleResult,
     PartitionTotals,
     Restore,
+    Setting,
+    SnapshotId,
+    TableContract,
     TaskPlace,
     TimeWindow,
     WorkloadOutcome,
@@ -61,8 +66,8 @@ class Stack(Protocol):
         """Start the node if it is stopped or paused. Idempotent."""
         ...
 
-    def logs(self, folder: Path) -> None:
-        """Write each node's log into `folder` as <node>.log."""
+    def log(self, node: str) -> str:
+        """What the node printed in all its lives so far."""
         ...
 
     def components(self) -> tuple[Component, ...]: ...
@@ -88,6 +93,14 @@ class Job(Protocol):
 
     def all_running(self) -> bool:
         """True when the job and every one of its subtasks is RUNNING."""
+        ...
+
+    def raise_if_ended(self) -> None:
+        """Raise JobEnded, with the engine's root exception, when the job is in a terminal state."""
+        ...
+
+    def history(self, *, restart_attempts: int) -> JobHistory:
+        """Everything that an oracle needs to know of the job, at this moment."""
         ...
 
 
@@ -146,6 +159,56 @@ class Workload(Protocol):
 
     def ledger(self) -> pa.Table:
         """The ledger so far; columns as harness.source.ledger says."""
+        ...
+
+
+class Pipeline(Protocol):
+    """A stack with a job under test on it: what the runner drives."""
+
+    @property
+    def stack(self) -> Stack: ...
+
+    @property
+    def workload(self) -> Workload:
+        """The source's transactions; there once `prepare` has returned."""
+        ...
+
+    @property
+    def contract(self) -> TableContract: ...
+
+    def preflight(self, tell: Callable[[str], None]) -> None:
+        """Engine, memory, disk and images. Raises PreflightError or ImageError."""
+        ...
+
+    def prepare(self) -> None:
+        """Check that the source can be read by CDC, create its users and tables, and its first rows."""
+        ...
+
+    def submit(self) -> Job:
+        """Create the sink, start the job, and check that the settings are in force."""
+        ...
+
+    def settings(self) -> tuple[Setting, ...]: ...
+
+    def newest_snapshot(self) -> SnapshotId | None: ...
+
+    def shows(self, mark: FenceMark, snapshot: SnapshotId) -> bool:
+        """Whether a snapshot of the sink shows the marker row."""
+        ...
+
+    def read_fence(
+        self, mark: FenceMark, snapshot: SnapshotId, *, baseline: bool, visible_at_ms: int, folder: Path
+    ) -> Fence:
+        """Read source and sink at a fence; rows go into `folder`. A reader that fails is recorded.
+
+        `visible_at_ms` is 0 when the marker did not become visible.
+        """
+        ...
+
+    def components(self) -> tuple[Component, ...]: ...
+
+    def kept(self) -> str:
+        """How to reach what runs, for a person who keeps the stack."""
         ...
 
 

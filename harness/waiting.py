@@ -51,7 +51,9 @@ def wait_until(
     except tenacity.RetryError as error:
         state = seen() if seen else last
         waited = time.monotonic() - started
-        raise WaitTimeout(f"waited {waited:.0f} s for {what}; last seen: {state}") from error.last_attempt.exception()
+        raise WaitTimeout(
+            f"waited {waited:.0f} s for {what}; last seen: {state}"
+        ) from error.last_attempt.exception()
     assert value is not None  # noqa: S101 - retry_if_result lets only true values through
     return value
 

@@ -1,0 +1,100 @@
+"""Oracle: the job lives: RUNNING at the end, recovered after each fault, checkpoints completing again.
+
+It can't see how long a single task stood still.
+"""
+
+from __future__ import annotations
+
+from harness.model import (
+    Check,
+    Evidence,
+    FaultProof,
+    Finding,
+    JobHistory,
+    OracleResult,
+    Severity,
+    Verdict,
+    worst,
+)
+
+NAME = "liveness"
+RESTARTS_PER_FAULT = 2
+"""One for the fault and one that Paimon's committer makes on purpose after it recommits (FACTS.md)."""
+
+
+def judge(evidence: Evidence) -> OracleResult:
+    """INVALID when a job ended, or never completed a checkpoint again after a fault."""
+    verdicts: list[Verdict] = []
+    checks: list[Check] = []
+    findings: list[Finding] = []
+    for job in evidence.jobs:
+        alive = job.state == "RUNNING"
+        checks.append(Check(name=f"{job.name} at the end", expected="RUNNING", actual=job.state, held=alive))
+        if not alive:
+            verdicts.append(
+                Verdict.INVALID if job.state in ("FAILED", "FINISHED", "CANCELED") else Verdict.UNKNOWN
+            )
+            last = job.failures[-1].exception if job.failures else "no exception recorded"
+            findings.append(_finding("job-not-running", f"{job.name} is {job.state}", "RUNNING", last))
+        for proof in evidence.faults:
+            checks.append(_came_back(job, proof))
+            if not checks[-1].held:
+                verdicts.append(Verdict.UNKNOWN if evidence.interrupted else Verdict.INVALID)
+                findings.append(
+                    _finding("no-progress", checks[-1].name, checks[-1].expected, checks[-1].actual)
+                )
+        allowed = RESTARTS_PER_FAULT * len(evidence.faults)
+        explained = job.restarts <= allowed
+        checks.append(
+            Check(
+                name=f"{job.name}: restarts explained by faults",
+                expected=f"at most {allowed}",
+                actual=str(job.restarts),
+                held=explained,
+            )
+        )
+        if not explained:
+            verdicts.append(Verdict.UNKNOWN)
+            last = job.failures[-1].exception if job.failures else "no exception recorded"
+            findings.append(
+                _finding(
+                    "unexplained-restarts", f"{job.name} restarted {job.restarts} times", f"≤ {allowed}", last
+                )
+            )
+    completed = sum(job.counts.completed for job in evidence.jobs)
+    verdicts.append(Verdict.VALID if completed else Verdict.UNKNOWN)
+    return OracleResult(
+        oracle=NAME,
+        verdict=worst(verdicts),
+        examined=completed,
+        unit="checkpoints",
+        checks=tuple(checks),
+        findings=tuple(findings),
+    )
+
+
+def _came_back(job: JobHistory, proof: FaultProof) -> Check:
+    after = [
+        record
+        for record in job.checkpoints
+        if record.status == "COMPLETED"
+        and record.triggered_at_ms > max(proof.healed_at_ms, proof.injected_at_ms)
+    ]
+    recovered = f"recovered in {(proof.recovered_at_ms - proof.injected_at_ms) / 1000:.1f} s"
+    return Check(
+        name=f"{job.name} after {proof.fault}: checkpoints complete again",
+        expected="at least 1 checkpoint",
+        actual=f"{len(after)} checkpoints, {recovered if proof.recovered_at_ms else 'did not recover'}",
+        held=bool(after) and proof.recovered_at_ms > 0,
+    )
+
+
+def _finding(code: str, what: str, expected: str, actual: str) -> Finding:
+    return Finding(
+        code=code,
+        severity=Severity.ERROR,
+        what=what,
+        expected=expected,
+        actual=actual,
+        todo="see logs/jobmanager.log",
+    )
