@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 import pymysql
@@ -18,6 +19,12 @@ NUMBERS = f"{DATABASE}.harness_transactions"
 
 # A lost connection shows as any of these; the server's own refusals of a statement as others.
 _LOST = (pymysql.err.OperationalError, pymysql.err.InterfaceError, pymysql.err.InternalError, OSError)
+
+_IDLE_S = 20
+"""The server ends a session of ours that is idle so long. A KILL that meets MySQL 5.6 between two packets
+leaves the session waiting on a closed socket, with its locks: else for wait_timeout's eight hours."""
+
+_LEAVE_S = 2.0
 _KILL_S = 10.0
 
 
@@ -84,6 +91,12 @@ class Session:
             ) from error
         self.in_flight = None
 
+    def keep(self) -> None:
+        """Keep the session from idling out. A lost one is left for the next commit to resolve."""
+        if self._connection is not None and self._connection.open:
+            with contextlib.suppress(pymysql.err.Error, OSError):
+                self._connection.ping(reconnect=False)
+
     def close(self) -> None:
         """Leave the source. Idempotent."""
         if self._connection is not None and self._connection.open:
@@ -133,7 +146,7 @@ class Session:
         try:
             self._adopt(connection)
             for identity in self._lost:
-                _end(connection, identity)
+                _end(connection, identity, leave_s=min(_LEAVE_S, self._bound_s / 20))
             # Waits for a commit that is still under way, if any: it holds this row.
             ((last,),) = _ask(connection, f"SELECT number FROM {NUMBERS} WHERE id = 1 FOR UPDATE")  # noqa: S608
             connection.commit()
@@ -158,6 +171,7 @@ class Session:
                 todo="connect with harness.source.mysql.connect",
             )
         connection.autocommit(False)
+        _ask(connection, f"SET SESSION wait_timeout = {_IDLE_S}")
         self._connection = connection
         ((thread, host),) = _ask(
             connection, "SELECT id, host FROM information_schema.processlist WHERE id = CONNECTION_ID()"
@@ -184,15 +198,17 @@ def _execute(connection: Connection, number: int, statements: Sequence[Statement
             )
 
 
-def _end(connection: Connection, identity: tuple[int, str]) -> None:
-    """Kill a lost connection if the server still has it, and wait until it is gone."""
+def _end(connection: Connection, identity: tuple[int, str], *, leave_s: float) -> None:
+    """Wait until a lost connection is gone from the server; kill it if it does not go by itself."""
     thread, host = identity
 
     def gone() -> bool:
         found = _ask(connection, f"SELECT host FROM information_schema.processlist WHERE id = {thread}")  # noqa: S608
         return (host,) not in found
 
-    if gone():
+    # Most go as soon as the server sees our end closed. Killing those at once is what _IDLE_S is about.
+    with contextlib.suppress(WaitTimeout):
+        wait_until(f"the lost connection {thread} to leave", gone, timeout_s=leave_s, every_s=0.02)
         return
     try:
         _ask(connection, f"KILL {thread}")

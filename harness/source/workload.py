@@ -177,10 +177,14 @@ class OrdersWorkload:
 
     def _await_turn(self) -> bool:
         """Wait while paused. False when the workload is to stop."""
-        with self._told:
-            while self._paused and not self._stopping and not self._fence_due():
-                self._told.wait(_CHECK_S)
-            return not self._stopping
+        while True:
+            with self._told:
+                called = self._told.wait_for(
+                    lambda: not self._paused or self._stopping or self._fence_due(), timeout=_CHECK_S
+                )
+                if called:
+                    return not self._stopping
+            self._session.keep()
 
     def _fence_due(self) -> bool:
         return self._fences_wanted > (self._mark.number if self._mark else 0)

@@ -93,7 +93,9 @@ class FakeConnection:
             del self._server.sessions[thread]
         elif text.endswith("FOR UPDATE"):
             self._answer = [(self._server.number,)]
-        elif not text.lstrip().startswith(("CREATE", "INSERT INTO shop.harness_transactions")):
+        elif not text.lstrip().startswith(
+            ("CREATE", "SET SESSION wait_timeout", "INSERT INTO shop.harness_transactions")
+        ):
             raise AssertionError(f"the fake does not know: {text}")
 
     def query(self, packet: str) -> int:
@@ -109,6 +111,9 @@ class FakeConnection:
         if self._loses == "executed" and len(self._results) == 1:
             self._lose()
         return self._results.pop(0)
+
+    def ping(self, *, reconnect: bool) -> None:
+        assert not reconnect
 
     def commit(self) -> None:
         self._server.commit_gate.wait(30)
