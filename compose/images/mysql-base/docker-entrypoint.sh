@@ -5,7 +5,7 @@ set -euo pipefail
 data=/var/lib/mysql
 if [ "${1:-}" = mysqld ] && [ ! -e $data/first-start.done ]; then
   : "${MYSQL_ROOT_PASSWORD:?MYSQL_ROOT_PASSWORD must be set}"
-  [ -d $data/mysql ] || cp -r /opt/mysql/data/mysql $data/mysql
+  [ -d $data/mysql ] || cp -r /opt/mysql/data/mysql/. $data/
   cat > $data/first-start.sql <<SQL
 SET @@SESSION.SQL_LOG_BIN = 0;
 DELETE FROM mysql.user;
