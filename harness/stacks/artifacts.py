@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.errors import ArtifactError, HarnessError
 from harness.stacks.fetching import FETCHERS, Fetch, wrong_checksum
-from harness.stacks.pins import Pin, cache_folder, images_folder
+from harness.stacks.pins import Pin, cache_folder
 
 
 class Artifacts:
@@ -83,7 +83,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 def pin_text(pin: Pin) -> str:
     """All that decides what the component is, for keys; a requirements file counts by its content."""
-    locked = (images_folder() / pin.coordinate).read_text() if pin.kind == "pypi" else ""
+    locked = pin.requirements.read_text() if pin.kind == "pypi" else ""
     return f"{pin!r}\n{locked}"
 
 

@@ -135,12 +135,14 @@ class EngineBuilder:
                     decode=True,
                     timeout=600,  # between two lines; apt is silent for long on a busy machine
                 )
-                for line in lines:
-                    if "error" in line:
-                        raise ImageError(f"image {name} was not built: {line['error']}\n{_last(said)}")
+                failure = ""
+                for line in lines:  # to its end, else the connection stays open
+                    failure = failure or str(line.get("error", ""))
                     said.append(str(line.get("stream", "")))
             except APIError as error:
                 raise ImageError(f"image {name} was not built: {error}\n{_last(said)}") from error
+            if failure:
+                raise ImageError(f"image {name} was not built: {failure}\n{_last(said)}")
 
 
 def _last(said: deque[str]) -> str:

@@ -27,7 +27,7 @@ class Contents:
     def components(self, image: str, kind: str, origin: str) -> tuple[Component, ...]:
         """The components of an image; `origin` is that of its base. Raises ImageError."""
         said = self._said(image, kind)
-        return (*_program(said, kind, image, origin), *jars(said, self._pins.components))
+        return (*self._program(said, kind, image, origin), *jars(said, self._pins.components))
 
     def _said(self, image: str, kind: str) -> str:
         identity = str(self._client.images.get(image).id).removeprefix("sha256:")
@@ -40,6 +40,20 @@ class Contents:
         aside.write_text(json.dumps(said))
         aside.replace(file)
         return said
+
+    def _program(self, said: str, kind: str, image: str, origin: str) -> tuple[Component, ...]:
+        wanted = KINDS[kind]
+        version = re.search(wanted.version, said)
+        if version is None:
+            raise ImageError(
+                f"{image}: expected {wanted.program} {wanted.expected}, actual {said.strip()[:300]!r}"
+            )
+        program = Component(name=wanted.program, version=version.group(1), origin=origin)
+        java = re.search(JAVA, said) if kind == "flink" else None
+        if java is None:
+            return (program,)
+        of_java = origin if origin.startswith("pulled") else f"built from Debian {self._pins.debian_suite}"
+        return (program, Component(name="Java", version=java.group(1), origin=of_java))
 
 
 def jars(listing: str, pins: tuple[Pin, ...]) -> tuple[Component, ...]:
@@ -54,15 +68,3 @@ def jars(listing: str, pins: tuple[Pin, ...]) -> tuple[Component, ...]:
                 origin = pin.origin if pinned else "the Flink base"
                 found.append(Component(name=pin.name, version=jar.group(1), origin=origin))
     return tuple(found)
-
-
-def _program(said: str, kind: str, image: str, origin: str) -> tuple[Component, ...]:
-    wanted = KINDS[kind]
-    version = re.search(wanted.version, said)
-    if version is None:
-        raise ImageError(
-            f"{image}: expected {wanted.program} {wanted.expected}, actual {said.strip()[:300]!r}"
-        )
-    program = Component(name=wanted.program, version=version.group(1), origin=origin)
-    java = re.search(JAVA, said) if kind == "flink" else None
-    return (program, Component(name="Java", version=java.group(1), origin=origin)) if java else (program,)

@@ -14,7 +14,7 @@ from jgo.maven import MavenContext, PythonResolver
 
 from harness import shell
 from harness.errors import ArtifactError
-from harness.stacks.pins import Pin, cache_folder, images_folder
+from harness.stacks.pins import Pin, cache_folder
 
 Fetch = Callable[[Pin, Path], Path]
 """Fetch a component into an empty folder; return the file or folder in it that is the component."""
@@ -102,7 +102,7 @@ def fetch_pypi(pin: Pin, into: Path) -> Path:
     argv = [str(_uv()), "pip", "install", "--quiet", "--target", str(target), "--python-version", "3.11"]
     # Another platform's wheels would not run in the image, whatever this machine is.
     argv += ["--python-platform", "x86_64-manylinux_2_28", "--no-config"]
-    argv += ["--require-hashes", "--link-mode", "copy", "-r", str(images_folder() / pin.coordinate)]
+    argv += ["--require-hashes", "--link-mode", "copy", "-r", str(pin.requirements)]
     shell.run(argv, timeout_s=900)
     (target / ".lock").unlink(missing_ok=True)
     return target

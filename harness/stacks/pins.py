@@ -29,6 +29,11 @@ class Pin:
     leave_out: tuple[str, ...] = ()
 
     @property
+    def requirements(self) -> Path:
+        """For pypi: the file that locks the coordinate and all it depends on."""
+        return images_folder() / self.image / "requirements.txt"
+
+    @property
     def origin(self) -> str:
         """The registry and the coordinate, as a report shows them."""
         return f"{self.kind} {self.coordinate}"

@@ -76,15 +76,17 @@ class EngineRegistry:
 
     def pull(self, reference: str) -> None:
         repository, _, tag = reference.rpartition(":")
+        failure = ""
         try:
             for line in self._client.api.pull(repository, tag=tag, stream=True, decode=True):
-                if "error" in line:
-                    raise ImageError(f"{reference} was not pulled: {line['error']}")
+                failure = failure or str(line.get("error", ""))  # read to its end, else it stays open
         except DockerException as error:
+            failure = str(error)
+        if failure:
             raise ImageError(
-                f"{reference} was not pulled: {error}",
+                f"{reference} was not pulled: {failure}",
                 todo="name a registry that has it with --registry, or use --images build",
-            ) from error
+            )
 
     def digest(self, reference: str) -> str:
         image = self._client.images.get(reference)

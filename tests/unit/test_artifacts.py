@@ -192,8 +192,10 @@ def test_minio_is_told_the_version_that_its_pseudo_version_stands_for() -> None:
 
 def hashed(one: Pin) -> bool:
     """Whether every requirement of a PyPI pin carries a hash."""
-    text = (images_folder() / one.coordinate).read_text()
-    return text.count("==") > 0 and all("--hash=sha256:" in entry for entry in text.strip().split("\n\n"))
+    text = one.requirements.read_text()
+    return f"\n{one.coordinate} " in f"\n{text}" and all(
+        "--hash=sha256:" in entry for entry in text.replace("\\\n", "").strip().splitlines()
+    )
 
 
 def broken(error: BaseException) -> FakeRegistry:
