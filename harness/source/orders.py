@@ -36,7 +36,7 @@ CREATE TABLE {CONTRACT.source} (
 """
 
 WEIGHTS = {
-    "insert": 16,  # one to five rows in one statement
+    "insert": 16,  # one to five rows in one statement; more in large transactions
     "update": 45,
     "move": 6,  # to another partition, with the same key
     "same_values": 6,  # no binlog row, no operation
@@ -85,6 +85,8 @@ class OrderStream:
     def __init__(self, *, seed: int, largest: int) -> None:
         self._random = random.Random(seed)
         self._largest = largest
+        # A statement costs more than a row: flat out, transactions are large and so are their inserts.
+        self._longest_insert = max(5, largest // 10)
         self._now_ms = _START_MS
         self._next_key = 1
         self._rows: dict[int, Row] = {}
@@ -132,7 +134,7 @@ class OrderStream:
         return Statement(_INSERT + _values(row), 1, (Operation(INSERT, row),))
 
     def _insert(self, remaining: int) -> list[Statement]:
-        count = min(remaining, 1 + self._below(5))
+        count = min(remaining, 1 + self._below(self._longest_insert))
         return [self._insert_rows([self._fresh(self._now_ms) for _ in range(count)])]
 
     def _update(self, _remaining: int) -> list[Statement]:

@@ -20,7 +20,7 @@ NUMBERS = f"{DATABASE}.harness_transactions"
 # A lost connection shows as any of these; the server's own refusals of a statement as others.
 _LOST = (pymysql.err.OperationalError, pymysql.err.InterfaceError, pymysql.err.InternalError, OSError)
 
-_IDLE_S = 20
+_IDLE_S = 10
 """The server ends a session of ours that is idle so long. A KILL that meets MySQL 5.6 between two packets
 leaves the session waiting on a closed socket, with its locks: else for wait_timeout's eight hours."""
 

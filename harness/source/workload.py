@@ -190,9 +190,14 @@ class OrdersWorkload:
         return self._fences_wanted > (self._mark.number if self._mark else 0)
 
     def _pause(self, delay_s: float) -> None:
-        if delay_s > 0:
+        while delay_s > 0:
             with self._told:
-                self._told.wait_for(lambda: self._stopping or self._fence_due(), timeout=delay_s)
+                step_s = min(delay_s, _CHECK_S)
+                if self._told.wait_for(lambda: self._stopping or self._fence_due(), timeout=step_s):
+                    return
+            delay_s -= step_s
+            if delay_s > 0:
+                self._session.keep()
 
     def _commit_marker(self) -> None:
         number = self._fences_wanted
