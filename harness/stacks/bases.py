@@ -50,8 +50,9 @@ KINDS: dict[str, Kind] = {
     "flink": Kind(
         program="Flink",
         command="ls /opt/flink/lib /opt/flink/opt && java -version",
-        version=r"flink-dist-(1\.20\.\d+)\.jar",
-        expected="1.20.x with its opt/ folder and Java",
+        version=r"(?s)flink-dist-(1\.20\.\d+)\.jar(?=.*flink-s3-fs-presto-)(?=.*flink-sql-gateway-\d)"
+        r'(?=.*version ")',
+        expected="1.20.x with flink-s3-fs-presto and flink-sql-gateway in opt/, and Java",
     ),
 }
 

@@ -27,7 +27,10 @@ class Contents:
     def components(self, image: str, kind: str, origin: str) -> tuple[Component, ...]:
         """The components of an image; `origin` is that of its base. Raises ImageError."""
         said = self._said(image, kind)
-        return (*self._program(said, kind, image, origin), *jars(said, self._pins.components))
+        return (
+            *self._program(said, kind, image, origin),
+            *jars(said, self._pins.components, base_origin=origin),
+        )
 
     def _said(self, image: str, kind: str) -> str:
         identity = str(self._client.images.get(image).id).removeprefix("sha256:")
@@ -56,15 +59,18 @@ class Contents:
         return (program, Component(name="Java", version=java.group(1), origin=of_java))
 
 
-def jars(listing: str, pins: tuple[Pin, ...]) -> tuple[Component, ...]:
-    """The pinned jars that a listing of folders names, with the version in the file's name."""
+def jars(listing: str, pins: tuple[Pin, ...], *, base_origin: str) -> tuple[Component, ...]:
+    """The pinned jars that a listing of folders names, with the version in the file's name.
+
+    What belongs to the base comes from where the base does, unless that was built with the pinned jar.
+    """
     found = []
     for pin in pins:
         if pin.kind == "maven":
             artifact = pin.coordinate.split(":")[1]
             jar = re.search(rf"^{re.escape(artifact)}-(\d\S*)\.jar$", listing, re.MULTILINE)
             if jar:
-                pinned = jar.group(1) == pin.coordinate.split(":")[2]
-                origin = pin.origin if pinned else "the Flink base"
+                of_pulled = pin.image.endswith("-base") and base_origin.startswith("pulled")
+                origin = base_origin if of_pulled else pin.origin
                 found.append(Component(name=pin.name, version=jar.group(1), origin=origin))
     return tuple(found)

@@ -22,6 +22,7 @@ from harness.stacks.images import Workshop
 from harness.stacks.pins import Pin
 
 BASES = {"mysql": "mysql:8.0", "minio": "minio/minio:RELEASE", "flink": "flink:1.20"}
+FLINK_HAS = "lib:\nflink-dist-1.20.3.jar\nopt:\nflink-s3-fs-presto-1.20.3.jar\n"
 FIRST = ("mysql", "minio", "flink")
 
 
@@ -301,8 +302,14 @@ def test_a_context_has_components_at_their_places_readable_programs_runnable_and
         ),
         ("minio", "bash: line 1: minio: command not found", None),
         ("seaweedfs", "version 8000GB 4.48 pypi linux amd64", "4.48"),
-        ("flink", "/opt/flink/lib:\nflink-dist-1.20.3.jar\n", "1.20.3"),
-        ("flink", "/opt/flink/lib:\nflink-dist-1.19.1.jar\n", None),
+        ("flink", f'{FLINK_HAS}flink-sql-gateway-1.20.3.jar\nopenjdk version "17"', "1.20.3"),
+        ("flink", f'{FLINK_HAS}openjdk version "17"', None),
+        ("flink", f"{FLINK_HAS}flink-sql-gateway-1.20.3.jar\njava: command not found", None),
+        (
+            "flink",
+            'flink-dist-1.19.1.jar\nflink-s3-fs-presto-1.jar\nflink-sql-gateway-1.jar\nversion "17"',
+            None,
+        ),
     ],
 )
 def test_a_program_is_known_by_what_it_says(kind: str, said: str, version: str | None) -> None:
@@ -311,7 +318,7 @@ def test_a_program_is_known_by_what_it_says(kind: str, said: str, version: str |
     assert (found.group(1) if found else None) == version
 
 
-def test_jars_are_named_with_the_version_in_their_file_name_and_their_pin_as_origin() -> None:
+def test_jars_have_the_version_in_their_file_name_and_come_from_their_pin_or_from_a_pulled_base() -> None:
     pins = (
         Pin(
             name="Paimon", kind="maven", coordinate="g:paimon-flink-1.20:1.3.1", image="f", destination="lib"
@@ -320,7 +327,7 @@ def test_jars_are_named_with_the_version_in_their_file_name_and_their_pin_as_ori
             name="Gateway",
             kind="maven",
             coordinate="g:flink-sql-gateway:1.20.3",
-            image="f",
+            image="f-base",
             destination="opt",
         ),
         Pin(name="Absent", kind="maven", coordinate="g:absent:1", image="f", destination="lib"),
@@ -334,7 +341,7 @@ def test_jars_are_named_with_the_version_in_their_file_name_and_their_pin_as_ori
         ]
     )
 
-    assert jars(listing, pins) == (
+    assert jars(listing, pins, base_origin="pulled flink@sha256:0") == (
         Component(name="Paimon", version="1.3.1", origin="maven g:paimon-flink-1.20:1.3.1"),
-        Component(name="Gateway", version="1.20.5", origin="the Flink base"),
+        Component(name="Gateway", version="1.20.5", origin="pulled flink@sha256:0"),
     )
