@@ -13,7 +13,7 @@ from harness.errors import HarnessError
 from harness.history import History
 from harness.model import Component, RunResult, Setting
 from harness.pipeline import OrdersPipeline, StackOptions
-from harness.ports import Listener, Pipeline
+from harness.ports import Listener
 from harness.profiles import load_profile
 from harness.runner import Run
 from harness.scenario import Scenario
@@ -36,7 +36,7 @@ def run_scenario(
     listener: Listener,
     keep: bool = False,
     reproduce: str,
-    before_reconcile: Callable[[Pipeline], None] | None = None,
+    before_reconcile: Callable[[OrdersPipeline], None] | None = None,
 ) -> Accepted:
     """Run a scenario and write its reports into a new folder under `reports`.
 
@@ -56,7 +56,7 @@ def run_scenario(
         faults=broken,
         folder=folder,
         history=history,
-        before_reconcile=before_reconcile,
+        before_reconcile=(lambda: before_reconcile(pipeline)) if before_reconcile else None,
     ).execute(keep=keep)
     settings: tuple[Setting, ...] = pipeline.settings()
     components: tuple[Component, ...] = pipeline.components()

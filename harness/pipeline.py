@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 
 from harness.errors import FlinkError, HarnessError, ReaderError, SinkFilesMissing, StackError
 from harness.flink import readback, sql_script
-from harness.flink.gateway import SqlGateway
+from harness.flink.gateway import GatewaySession, SqlGateway
 from harness.flink.rest import FlinkRest, RestJob
+from harness.ledger import state_after
 from harness.model import (
     Check,
     Component,
@@ -38,7 +39,6 @@ from harness.profiles import Profile
 from harness.resources import folder
 from harness.scenario import Scenario
 from harness.source import mysql, orders
-from harness.source.ledger import state_after
 from harness.source.workload import OrdersWorkload
 from harness.stacks import engine, images
 from harness.stacks.compose import CLUSTER_SETTINGS, ComposeStack
@@ -275,6 +275,10 @@ class OrdersPipeline:
             f"SQL gateway http://{stack.address('gateway', 8083)}   "
             f"MySQL {stack.address('source', 3306)}   S3 http://{stack.address('storage', 9000)}"
         )
+
+    def sink_session(self) -> GatewaySession:
+        """A batch SQL session with the sink's catalog current, not on the cluster under test."""
+        return self._flink_sql.session()
 
     def credentials(self) -> str:
         """Names and passwords of the stack, made anew for each; for a person at a terminal only."""

@@ -158,7 +158,7 @@ class Workload(Protocol):
         ...
 
     def ledger(self) -> pa.Table:
-        """The ledger so far; columns as harness.source.ledger says."""
+        """The ledger so far; columns as harness.ledger says."""
         ...
 
 

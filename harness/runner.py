@@ -82,7 +82,7 @@ class Run:
         faults: Sequence[Fault],
         folder: Path,
         history: History,
-        before_reconcile: Callable[[Pipeline], None] | None = None,
+        before_reconcile: Callable[[], None] | None = None,
     ) -> None:
         """`before_reconcile` runs between the last fence's visibility and its reading: tests damage there."""
         self._scenario = scenario
@@ -228,7 +228,7 @@ class Run:
         )
         history.phase(f"reconcile {number}")
         if last and self._before_reconcile:
-            self._before_reconcile(pipeline)
+            self._before_reconcile()
         snapshot = pipeline.newest_snapshot()
         if snapshot is None:
             raise WaitTimeout("the sink has no snapshot")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from harness.ledger import state_after
 from harness.model import (
     Check,
     Evidence,
@@ -22,7 +23,6 @@ from harness.model import (
     worst,
 )
 from harness.oracles.comparison import difference, ledger_of, rows_of, totals
-from harness.source.ledger import state_after
 
 NAME = "primary_key"
 

@@ -5,9 +5,9 @@ It can't see a change that was made and undone between two fences by somebody el
 
 from __future__ import annotations
 
+from harness.ledger import state_after
 from harness.model import Check, Evidence, Finding, OracleResult, Severity, Verdict
 from harness.oracles.comparison import difference, ledger_of, rows_of, totals
-from harness.source.ledger import state_after
 
 NAME = "source_truth"
 

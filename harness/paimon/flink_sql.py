@@ -14,6 +14,7 @@ READ_SETTINGS = {
     "execution.runtime-mode": "batch",
     "execution.target": "local",  # not on the cluster under test: its slots are for the job
     "parallelism.default": "4",
+    "table.dml-sync": "true",  # a statement that writes has ended when it returns
 }
 
 

@@ -11,8 +11,8 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from harness.errors import SourceError
+from harness.ledger import ROW_SCHEMA
 from harness.model import Address, Component, Credentials, PartitionTotals, TableContract, TimeWindow
-from harness.source.ledger import ROW_SCHEMA
 
 Connection: TypeAlias = "pymysql.connections.Connection[pymysql.cursors.Cursor]"
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from harness.ledger import DELETE, INSERT, ROW_SCHEMA, UPDATE, Operation, Row
 from harness.model import TableContract
-from harness.source.ledger import DELETE, INSERT, ROW_SCHEMA, UPDATE, Operation, Row
 
 DATABASE = "shop"
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from harness.errors import SourceError, WaitTimeout
+from harness.ledger import Ledger
 from harness.model import FenceMark, WorkloadOutcome
-from harness.source.ledger import Ledger
 from harness.source.mysql import Connection
 from harness.source.orders import DDL, MARKER_PARTITION, OrderStream, Statement
 from harness.source.pace import Pace

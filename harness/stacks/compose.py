@@ -196,7 +196,8 @@ class ComposeStack:
         rows = []
         for node in self.nodes():
             state, port = self.state(node.name), PORTS.get(node.role)
-            published = str(self.address(node.name, port)) if port and state.running else ""
+            bound = self._container(node.name).ports.get(f"{port}/tcp") if port else None
+            published = f"{bound[0]['HostIp']}:{bound[0]['HostPort']}" if bound else ""
             word = "running" if state.running else f"not running ({state.exit_code})"
             rows.append((node.name, node.role.value, word, str(state.restarts), published))
         return tuple(rows)

@@ -12,9 +12,9 @@ import docker
 import pytest
 
 from harness.errors import SourceError
+from harness.ledger import ROW_SCHEMA, state_after
 from harness.model import Address, Credentials, TimeWindow
 from harness.source import mysql
-from harness.source.ledger import ROW_SCHEMA, state_after
 from harness.source.orders import CONTRACT, START
 from harness.source.workload import OrdersWorkload
 from harness.stacks.images import provide

@@ -8,7 +8,7 @@ import threading
 import pyarrow as pa
 import pytest
 
-from harness.source.ledger import ROW_SCHEMA, SCHEMA, Ledger, Operation, Row, state_after
+from harness.ledger import ROW_SCHEMA, SCHEMA, Ledger, Operation, Row, state_after
 
 T0 = 1_783_332_000_000
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from harness.source.ledger import Operation, Row
+from harness.ledger import Operation, Row
 from harness.source.orders import CONTRACT, DDL, PARTITIONS, OrderStream, Statement
 
 

@@ -9,7 +9,7 @@ import pytest
 from fake_mysql import COLUMNS, FakeConnection, FakeServer, Row
 
 from harness.errors import SourceError, WaitTimeout
-from harness.source.ledger import state_after
+from harness.ledger import state_after
 from harness.source.orders import MARKER_PARTITION
 from harness.source.pace import BURST_S, Pace
 from harness.source.workload import OrdersWorkload
