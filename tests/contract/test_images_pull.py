@@ -60,6 +60,7 @@ def test_official_names_are_pulled_and_the_origin_of_each_component_says_so(
     assert origins["MinIO"].startswith(f"pulled {prefix}/minio/minio:RELEASE.")
     assert origins["Flink"].startswith(f"pulled {prefix}/flink:1.20")
     assert (versions["MySQL"], versions["Flink"], versions["Paimon"]) == ("5.6.24", "1.20.3", "1.3.1")
+    assert origins["Flink S3 plugin"] == origins["Flink"]
     assert again == pulled
 
 
