@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import click
 import docker
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer.exceptions import Abort, TyperException
 
 from harness import acceptance, faults, oracles
 from harness.errors import HarnessError, UsageError
@@ -209,23 +211,26 @@ def list_(
     print(markdown(rows[what]))
 
 
-def main() -> NoReturn:
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """The entry point: every way out of the program has one of the four exit codes."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a CI job that is stopped cleans up, too
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: Sequence[str] | None) -> int:
     try:
-        app(standalone_mode=False)
-        code = 0
-    except typer.Exit as stop:
-        code = stop.exit_code
-    except click.exceptions.Abort:
-        code = _failed("stopped", "")
-    except click.ClickException as error:
-        code = _failed(error.format_message(), "--help says what there is")
+        # Not standalone, typer hands back the code of an Exit, and its own 130 for Ctrl-C.
+        code = app(args=arguments, standalone_mode=False) or 0
+    except Abort:
+        return _failed("stopped", "")
+    except TyperException as error:
+        return _failed(error.format_message() or "no command was given", "--help says what there is")
     except HarnessError as error:
-        code = _failed(error.what, error.todo)
-    except KeyboardInterrupt:
-        code = _failed("stopped", "")
-    sys.exit(code)
+        return _failed(error.what, error.todo)
+    except Exception as error:  # noqa: BLE001 - Python's own code for a crash is 1, which would say INVALID
+        said = "".join(traceback.format_exception(error))
+        return _failed(f"the harness crashed:\n{said}", "this is a bug of the harness, please report it")
+    return int(code) if code in (0, 1, 2, HARNESS_FAILED) else _failed("stopped", "")
 
 
 def _failed(what: str, todo: str) -> int:
