@@ -116,14 +116,15 @@ class Run:
             except HarnessError as error:
                 failure = error
                 self._history.event("failure", error.what)
-            failure = self._heal() or failure
+            finally:  # also after a bug
+                not_healed = self._heal()
+            failure = failure or not_healed
             evidence = self._collect()
             self._history.phase("judge")
             results = oracles.judge(evidence, self._scenario.oracles)
         finally:
-            if not keep:
-                self._down()
-        return Outcome(evidence=evidence, oracles=results, failure=failure)
+            still_up = None if keep else self._down()
+        return Outcome(evidence=evidence, oracles=results, failure=failure or still_up)
 
     def _drive(self) -> None:
         pipeline, history = self._pipeline, self._history
@@ -290,17 +291,24 @@ class Run:
         self._logs_folder.mkdir(parents=True, exist_ok=True)
         for node in nodes:
             try:
-                (self._logs_folder / f"{node.name}.log").write_text(self._pipeline.stack.log(node.name))
+                (self._logs_folder / f"{node.name}.log").write_text(
+                    self._pipeline.stack.log(node.name), encoding="utf-8", errors="replace"
+                )
             except HarnessError as error:
                 self._history.event("failure", f"no log of {node.name}: {error.what}")
 
-    def _down(self) -> None:
+    def _down(self) -> HarnessError | None:
         self._history.phase("stack down")
         try:
             stack = self._pipeline.stack
         except HarnessError:
-            return  # it never came to a stack
-        stack.down()
+            return None  # it never came to a stack
+        try:
+            stack.down()
+        except HarnessError as error:
+            self._history.event("failure", f"the stack is still there: {error.what}")
+            return error
+        return None
 
 
 def _running(job: Job) -> bool:
