@@ -51,11 +51,12 @@ class KillTaskManager:
         self._restarts_before = job.restarts()
         self._before = stack.state(self._victim)
         self._process = _jvm(stack, self._victim)
-        self._injected_at_ms = int(time.time() * 1000)
+        killed_at_ms = int(time.time() * 1000)
         killed = stack.execute(self._victim, ["kill", "-KILL", self._process], user="root", timeout_s=10)
         # The shell may die with its container before it can report: 137 is as good as 0.
         if killed.status not in (0, 137):
             raise FaultError(f"kill -9 {self._process} in {self._victim} failed: {killed.output.strip()}")
+        self._injected_at_ms = killed_at_ms
 
     def prove(self, context: FaultContext) -> None:
         stack, job = context.stack, context.job
@@ -69,7 +70,9 @@ class KillTaskManager:
             return self._restarts_after if self._restarts_after > self._restarts_before else None
 
         try:
-            self._after = wait_until("the victim's second life", second_life, timeout_s=30)
+            self._after = wait_until(
+                "the victim's second life", second_life, timeout_s=min(30, context.bound_s)
+            )
             wait_until(
                 "the job to restart", lost_tasks, timeout_s=context.bound_s, retry_on=(FlinkUnreachable,)
             )

@@ -23,7 +23,7 @@ RESTARTS_PER_FAULT = 2
 
 
 def judge(evidence: Evidence) -> OracleResult:
-    """INVALID when a job ended, or never completed a checkpoint again after a fault."""
+    """INVALID when a job ended, or was awaited and never completed a checkpoint again after a fault."""
     verdicts: list[Verdict] = []
     checks: list[Check] = []
     findings: list[Finding] = []
@@ -39,7 +39,7 @@ def judge(evidence: Evidence) -> OracleResult:
         for proof in evidence.faults:
             checks.append(_came_back(job, proof))
             if not checks[-1].held:
-                verdicts.append(Verdict.UNKNOWN if evidence.interrupted else Verdict.INVALID)
+                verdicts.append(Verdict.INVALID if _was_awaited(evidence, proof) else Verdict.UNKNOWN)
                 findings.append(
                     _finding("no-progress", checks[-1].name, checks[-1].expected, checks[-1].actual)
                 )
@@ -71,6 +71,12 @@ def judge(evidence: Evidence) -> OracleResult:
         checks=tuple(checks),
         findings=tuple(findings),
     )
+
+
+def _was_awaited(evidence: Evidence, proof: FaultProof) -> bool:
+    """Whether the fault was injected and the run went on until the job came back or a bound was over."""
+    went_on = bool(evidence.ended_early) or len(evidence.fences) >= evidence.expected_fences
+    return went_on and not evidence.interrupted and proof.injected_at_ms > 0
 
 
 def _came_back(job: JobHistory, proof: FaultProof) -> Check:
