@@ -36,7 +36,7 @@ def judge(evidence: Evidence) -> OracleResult:
         ]
     return OracleResult(
         oracle=NAME,
-        verdict=Verdict.UNKNOWN if findings else Verdict.VALID,
+        verdict=Verdict.VALID if evidence.fences and not findings else Verdict.UNKNOWN,
         examined=len(evidence.fences),
         unit="fences",
         checks=checks,

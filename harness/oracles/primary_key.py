@@ -90,16 +90,28 @@ class _Fence:
 
     def _ledger_is_source(self) -> bool:
         fence = self._fence
-        if fence.source.totals == self._sums and not fence.source.error:
+        if fence.source.totals != self._sums or fence.source.error:
+            self._find(
+                Verdict.UNKNOWN,
+                "ledger-is-not-source",
+                "the ledger's sums are not the source's, so the sink can't be judged by it",
+                expected=_shown(fence.source.totals),
+                actual=_shown(self._sums),
+            )
+            return False
+        # Equal sums hide a changed status or two swapped amounts: compare the rows that were kept, too.
+        if not fence.source_rows:
             return True
-        self._find(
-            Verdict.UNKNOWN,
-            "ledger-is-not-source",
-            "the ledger's sums are not the source's, so the sink can't be judged by it",
-            expected=_shown(fence.source.totals),
-            actual=_shown(self._sums),
-        )
-        return False
+        source = rows_of(self._evidence, fence.source_rows)
+        found = difference(self._expected, source, self._evidence.contract)
+        if not found.is_empty:
+            self._find(
+                Verdict.UNKNOWN,
+                "ledger-is-not-source",
+                f"the ledger's rows are not the source's, so the sink can't be judged by it: {found}",
+                examples=found.examples,
+            )
+        return found.is_empty
 
     def _reading(self, reading: Reading) -> None:
         if reading.files_missing:
