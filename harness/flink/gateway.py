@@ -6,6 +6,7 @@ Source: Flink 1.20 docs, "SQL Gateway / REST Endpoint" (v3).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,9 @@ class GatewaySession:
         try:
             wait_until(f"the statement `{first_line} …`", fetch, timeout_s=timeout_s, every_s=0.05)
         finally:
-            self._gateway.call("DELETE", f"{path}/close")
+            # What the statement did is known by now: a close that fails must not hide it.
+            with suppress(FlinkError):
+                self._gateway.call("DELETE", f"{path}/close")
         return StatementResult(rows=tuple(rows), job_id=job_id)
 
     def close(self) -> None:

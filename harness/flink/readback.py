@@ -36,7 +36,8 @@ def checkpoint_checks(settings: Mapping[str, str], in_force: Mapping[str, object
     for key, (name, parse) in _IN_CHECKPOINT_CONFIG.items():
         if key in settings:
             wanted, actual = parse(settings[key]), in_force.get(name)
-            checks.append(Check(name=key, expected=str(wanted), actual=str(actual), held=wanted == actual))
+            held = wanted is not None and wanted == actual  # two unknowns agree on nothing
+            checks.append(Check(name=key, expected=str(wanted), actual=str(actual), held=held))
     return tuple(checks)
 
 
