@@ -1,0 +1,332 @@
+"""The runner: whatever happens, faults are healed, evidence is judged, and the stack goes down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from fakes import NODES, Calls, FakeFault, FakeListener, FakePipeline
+
+from harness import evidence, faults, oracles
+from harness.errors import FaultError, HarnessError, SourceError, StackError
+from harness.history import History
+from harness.model import Finding, Verdict, worst
+from harness.profiles import Profile
+from harness.runner import Bounds, Outcome, Run
+from harness.scenario import load
+
+STEPS = (
+    "preflight",
+    "up",
+    "prepare",
+    "start",
+    "submit",
+    "fence",
+    "shows",
+    "read_fence",
+    "resume",
+    "inject",
+    "prove",
+    "all_running",
+)
+PROFILE = Profile(
+    name="test",
+    flink=(
+        ("execution.checkpointing.interval", "20ms"),
+        ("execution.checkpointing.timeout", "1s"),
+        ("restart-strategy.fixed-delay.delay", "1s"),
+        ("restart-strategy.fixed-delay.attempts", "20"),
+    ),
+    cluster=(("heartbeat.timeout", "6000"),),
+    table=(),
+    differences=(),
+    adapted=(),
+    unapplied=(),
+)
+
+
+QUICK = ("completeness", "fault_effect", "liveness")
+"""Oracles that read no rows, for the tests that are not about rows."""
+
+
+class Execution:
+    """A run on a fake pipeline, ready to be executed."""
+
+    def __init__(
+        self, folder: Path, *, faults_wanted: int = 1, ask: Sequence[str] = QUICK, **raises: BaseException
+    ) -> None:
+        self.folder = folder
+        self.ask = tuple(ask)
+        self.calls = Calls(**raises)
+        self.pipeline = FakePipeline(self.calls)
+        self.faults = [FakeFault(self.calls) for _ in range(faults_wanted)]
+        self.history = History(FakeListener())
+
+    def execute(self, *, keep: bool = False, before_reconcile: Callable[[], None] | None = None) -> Outcome:
+        name = "kill-taskmanager" if self.faults else "clean"
+        scenario = load(name, faults=faults.FAULTS, oracles=oracles.ORACLES)
+        return Run(
+            scenario=scenario.model_copy(update={"oracles": self.ask}),
+            profile=PROFILE,
+            pipeline=self.pipeline,
+            faults=self.faults,
+            folder=self.folder,
+            history=self.history,
+            before_reconcile=before_reconcile,
+        ).execute(keep=keep)
+
+    def events(self, kind: str) -> list[str]:
+        return [event.text for event in self.history.events() if event.kind == kind]
+
+
+def verdict_of(outcome: Outcome) -> Verdict:
+    return worst([result.verdict for result in outcome.oracles])
+
+
+def failed_with(outcome: Outcome) -> str:
+    return outcome.failure.what if outcome.failure else "no failure"
+
+
+def findings(outcome: Outcome, oracle: str) -> dict[str, Finding]:
+    (result,) = (result for result in outcome.oracles if result.oracle == oracle)
+    return {finding.code: finding for finding in result.findings}
+
+
+def test_a_run_that_goes_well_is_valid_and_goes_in_this_order(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, ask=tuple(oracles.ORACLES))
+    outcome = execution.execute()
+
+    up = ["preflight", "up", "prepare", "submit", "start"]
+    baseline = ["fence", "shows", "read_fence", "resume"]
+    fault = ["inject", "prove", "heal", "all_running", "fence", "shows", "read_fence"]
+    end = ["heal", "stop", "job history", "down"]
+    assert up + baseline + fault + end == execution.calls.made
+    assert None is outcome.failure
+    assert {"VALID"} == {result.verdict.value for result in outcome.oracles}
+
+
+def test_a_run_without_faults_has_one_fence_that_is_the_baseline(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, ask=tuple(oracles.ORACLES), faults_wanted=0)
+    outcome = execution.execute()
+
+    assert [True] == [fence.baseline for fence in outcome.evidence.fences]
+    assert "resume" not in execution.calls.made
+    assert Verdict.VALID is verdict_of(outcome)
+
+
+def test_each_of_several_faults_has_a_fence_and_one_proof_of_its_own(tmp_path: Path) -> None:
+    outcome = Execution(tmp_path, faults_wanted=2).execute()
+
+    assert [True, False, False] == [fence.baseline for fence in outcome.evidence.fences]
+    assert 2 == len(outcome.evidence.faults)
+    assert all(0 < proof.healed_at_ms <= proof.recovered_at_ms for proof in outcome.evidence.faults)
+
+
+def test_the_same_seed_draws_the_same_for_the_faults(tmp_path: Path) -> None:
+    draws = []
+    for name in ("first", "second"):
+        execution = Execution(tmp_path / name, faults_wanted=2)
+        execution.execute()
+        draws.append([fault.draws for fault in execution.faults])
+
+    assert draws[0] == draws[1]
+    assert draws[0][0] != draws[0][1]
+
+
+def test_everything_is_kept_in_the_folder_of_the_run(tmp_path: Path) -> None:
+    execution = Execution(tmp_path)
+    outcome = execution.execute()
+
+    kept = tmp_path / "evidence"
+    assert outcome.evidence == evidence.load(kept)
+    assert execution.pipeline.workload.committed() == pq.read_table(kept / "ledger.parquet").num_rows
+    assert {f"{node.name}.log" for node in NODES} == {path.name for path in (tmp_path / "logs").iterdir()}
+    assert "log of gateway\n" == (tmp_path / "logs" / "gateway.log").read_text()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_ctrl_c_anywhere_heals_before_the_stack_goes_down_and_is_unknown(tmp_path: Path, step: str) -> None:
+    execution = Execution(tmp_path, **{step: KeyboardInterrupt()})
+    outcome = execution.execute()
+
+    made = execution.calls.made
+    begun, there = "inject" in made, step != "preflight"
+    assert (begun, there) == ("heal" in made, made[-1] == "down")
+    assert "stopped by the user" == outcome.evidence.interrupted
+    assert None is outcome.failure
+    assert Verdict.UNKNOWN is verdict_of(outcome)
+    assert outcome.evidence == evidence.load(tmp_path / "evidence")
+
+
+@pytest.mark.parametrize("step", ["inject", "prove", "all_running"])
+def test_a_failure_under_a_fault_heals_collects_and_takes_the_stack_down(tmp_path: Path, step: str) -> None:
+    execution = Execution(tmp_path, **{step: StackError("the engine is gone")})
+    outcome = execution.execute()
+
+    assert isinstance(outcome.failure, StackError)
+    assert ["heal", "stop", "job history", "down"] == execution.calls.made[-4:]
+    assert 1 == len(outcome.evidence.faults)
+    assert Verdict.UNKNOWN is verdict_of(outcome)
+
+
+@pytest.mark.parametrize("step", ["inject", "prove"])
+def test_a_bug_under_a_fault_heals_and_takes_the_stack_down_too(tmp_path: Path, step: str) -> None:
+    execution = Execution(tmp_path, **{step: ZeroDivisionError()})
+    with pytest.raises(ZeroDivisionError):
+        execution.execute()
+
+    assert ["heal", "down"] == execution.calls.made[-2:]
+
+
+def test_a_fault_that_cannot_be_injected_ends_the_run_unknown(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, inject=FaultError("no TaskManager is idle"))
+    outcome = execution.execute()
+
+    assert "no TaskManager is idle" == outcome.evidence.ended_early
+    assert None is outcome.failure
+    assert "ended-early" in findings(outcome, "completeness")
+    assert "fault-did-not-bite" in findings(outcome, "fault_effect")
+
+
+def test_a_workload_that_died_ends_the_run_unknown(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, fence=SourceError("no fence: the workload ended"))
+    outcome = execution.execute()
+
+    assert "no fence: the workload ended" == outcome.evidence.ended_early
+    assert Verdict.UNKNOWN is verdict_of(outcome)
+    assert "down" == execution.calls.made[-1]
+
+
+def test_a_job_that_ends_while_it_is_awaited_is_judged_and_the_stack_goes_down(tmp_path: Path) -> None:
+    execution = Execution(tmp_path)
+    execution.pipeline.fake_job.ends_after_looks = 4
+    outcome = execution.execute()
+
+    assert "job a1b2 is FAILED: disk full" == outcome.evidence.ended_early
+    assert None is outcome.failure
+    assert "job-not-running" in findings(outcome, "liveness")
+    assert Verdict.INVALID is verdict_of(outcome)
+    assert "down" == execution.calls.made[-1]
+
+
+def test_a_marker_that_never_shows_is_given_up_after_ten_checkpoints_and_read_all_the_same(
+    tmp_path: Path,
+) -> None:
+    execution = Execution(tmp_path, ask=["primary_key"], faults_wanted=0)
+    execution.pipeline.shows_markers = False
+    execution.pipeline.fake_job.step = 4
+    outcome = execution.execute()
+
+    (fence,) = outcome.evidence.fences
+    assert (False, 0) == (fence.visible, fence.visible_at_ms)
+    assert 3 == execution.calls.made.count("shows")  # at 4, 8 and 12 checkpoints
+    assert "read_fence" in execution.calls.made
+    assert "marker-lost" in findings(outcome, "primary_key")
+    assert Verdict.INVALID is verdict_of(outcome)
+
+
+def test_a_sink_without_any_snapshot_ends_the_run_early(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, faults_wanted=0)
+    execution.pipeline.has_snapshots = False
+    outcome = execution.execute()
+
+    assert "the sink has no snapshot" == outcome.evidence.ended_early
+    assert Verdict.UNKNOWN is verdict_of(outcome)
+
+
+def test_damage_is_done_once_between_the_last_marker_and_its_reading(tmp_path: Path) -> None:
+    execution = Execution(tmp_path)
+    execution.execute(before_reconcile=lambda: execution.calls.note("damage"))
+
+    made = execution.calls.made
+    assert 1 == made.count("damage")
+    at = made.index("damage")
+    assert ["shows", "damage", "read_fence", "heal"] == made[at - 1 : at + 3]
+
+
+def test_a_failure_before_there_is_a_stack_takes_nothing_down(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, preflight=HarnessError("no engine", todo="start one"))
+    outcome = execution.execute()
+
+    assert "no engine" == failed_with(outcome)
+    assert ["preflight"] == execution.calls.made
+    assert not (tmp_path / "logs").exists()
+    assert Verdict.UNKNOWN is verdict_of(outcome)
+
+
+@pytest.mark.parametrize("step", ["up", "prepare", "start", "submit"])
+def test_a_failure_on_the_way_up_takes_down_what_there_is(tmp_path: Path, step: str) -> None:
+    execution = Execution(tmp_path, **{step: StackError(f"{step} failed")})
+    outcome = execution.execute()
+
+    assert f"{step} failed" == failed_with(outcome)
+    assert "down" == execution.calls.made[-1]
+    assert (tmp_path / "logs" / "source.log").is_file()
+
+
+@pytest.mark.parametrize("raises", [{}, {"prove": StackError("gone")}, {"prove": KeyboardInterrupt()}])
+def test_a_stack_that_is_to_be_kept_is_left_but_healed(
+    tmp_path: Path, raises: dict[str, BaseException]
+) -> None:
+    execution = Execution(tmp_path, **raises)
+    execution.execute(keep=True)
+
+    assert "down" not in execution.calls.made
+    assert "heal" in execution.calls.made
+
+
+def test_a_fault_that_cannot_be_healed_fails_the_harness_and_the_stack_goes_down(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, heal=FaultError("the rule is still there"))
+    outcome = execution.execute()
+
+    assert "the rule is still there" == failed_with(outcome)
+    assert ["healing failed: the rule is still there"] == execution.events("failure")
+    assert "down" == execution.calls.made[-1]
+
+
+def test_the_first_failure_is_the_one_told(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, prove=StackError("first"), heal=FaultError("second"))
+    outcome = execution.execute()
+
+    assert "first" == failed_with(outcome)
+    assert ["first", "healing failed: second"] == execution.events("failure")
+
+
+def test_a_stack_that_will_not_go_down_is_a_failure_that_loses_no_verdict(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, ask=tuple(oracles.ORACLES), down=StackError("a container is stuck"))
+    outcome = execution.execute()
+
+    assert "a container is stuck" == failed_with(outcome)
+    assert Verdict.VALID is verdict_of(outcome)
+
+
+def test_the_bounds_come_from_the_profiles_own_times() -> None:
+    expected = Bounds(interval_s=0.02, checkpoint_s=11.02, recovery_s=99.0)
+
+    assert expected == Bounds.of(PROFILE)
+
+
+def test_the_phases_of_a_run_are_these(tmp_path: Path) -> None:
+    execution = Execution(tmp_path)
+    execution.execute()
+
+    expected = [
+        "preflight",
+        "stack up",
+        "tables and job",
+        "steady",
+        "fence 1",
+        "reconcile 1",
+        "load before fault 1",
+        "fault 1",
+        "recovery 1",
+        "cycles 1",
+        "fence 2",
+        "reconcile 2",
+        "collect",
+        "judge",
+        "stack down",
+    ]
+    assert expected == [phase.name for phase in execution.history.phases()]
