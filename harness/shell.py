@@ -58,8 +58,16 @@ def run(
 
 def start_daemon(argv: Sequence[str], *, log: Path) -> int:
     """Start a program that outlives the harness, in a session of its own; return its process id."""
+    # Not Popen: its object complains, when it is dropped, that the program still runs.
     with log.open("ab") as out:
-        process = subprocess.Popen(
-            list(argv), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+        return os.posix_spawnp(
+            argv[0],
+            list(argv),
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, out.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, out.fileno(), 2),
+            ],
+            setsid=True,
         )
-    return process.pid
