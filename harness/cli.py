@@ -211,16 +211,19 @@ def list_(
     print(markdown(rows[what]))
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """The entry point: every way out of the program has one of the four exit codes."""
+def main(arguments: Sequence[str] | None = None, *, program: typer.Typer = app) -> NoReturn:
+    """The entry point: every way out of the program has one of the four exit codes.
+
+    `arguments` are the process's own by default; another `program` is for tests of the ways out.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a CI job that is stopped cleans up, too
-    sys.exit(_exit_code(arguments))
+    sys.exit(_exit_code(arguments, program))
 
 
-def _exit_code(arguments: Sequence[str] | None) -> int:
+def _exit_code(arguments: Sequence[str] | None, program: typer.Typer) -> int:
     try:
         # Not standalone, typer hands back the code of an Exit, and its own 130 for Ctrl-C.
-        code = app(args=arguments, standalone_mode=False) or 0
+        code = program(args=arguments, standalone_mode=False) or 0
     except Abort:
         return _failed("stopped", "")
     except TyperException as error:
