@@ -140,12 +140,13 @@ def test_no_idle_taskmanager_is_told_with_what_each_holds() -> None:
 
 
 @pytest.mark.parametrize(("processes", "found"), [("", "none"), ("77\n78\n", "['77', '78']")])
-def test_anything_but_one_taskmanager_process_is_refused(processes: str, found: str) -> None:
+def test_anything_but_one_process_is_refused(processes: str, found: str) -> None:
     stack = FakeStack(processes=processes)
     with pytest.raises(FaultError) as caught:
         KillTaskManager().inject(context(stack, FakeJob()))
 
-    assert f"taskmanager-1: expected one TaskManager process, found {found}" == caught.value.what
+    assert caught.value.what.startswith("taskmanager-1: expected one ")
+    assert caught.value.what.endswith(f", found {found}")
     assert [] == stack.killed
 
 
