@@ -80,6 +80,15 @@ class _Fence:
             self._find(
                 Verdict.UNKNOWN, "window-empty", "the time window holds no row, so it compares nothing"
             )
+        readers = {reading.reader for reading in fence.sink}
+        if len(readers) < 2:
+            self._find(
+                Verdict.UNKNOWN,
+                "reader-missing",
+                "fewer than two readers were asked, so none is confirmed by another",
+                expected="2 readers",
+                actual=", ".join(sorted(readers)) or "none",
+            )
         for reading in fence.sink:
             self._reading(reading)
         if len({reading.totals for reading in fence.sink if not reading.error}) > 1:

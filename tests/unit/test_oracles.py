@@ -253,7 +253,9 @@ def test_a_reader_that_failed_makes_unknown_of_what_else_agrees(run: MakeRun) ->
 def test_files_that_are_gone_are_invalid_and_not_a_failed_reader(run: MakeRun) -> None:
     gone = Reading(reader="pypaimon-rust", error="a file is gone", files_missing=True)
     clean = run()
-    result = judged(with_last_fence(clean, sink=(gone, gone), sink_rows=""))["primary_key"]
+    result = judged(with_last_fence(clean, sink=(gone, replace(gone, reader="flink-sql")), sink_rows=""))[
+        "primary_key"
+    ]
 
     assert Verdict.INVALID == result.verdict
     assert {"sink-files-missing", "rows-unread"} == codes(result)
@@ -270,6 +272,15 @@ def test_readers_that_disagree_are_unknown_and_both_answers_are_shown(run: MakeR
     said = finding(result, "readers-disagree").actual
     assert "pypaimon-rust: " in said
     assert "flink-sql: " in said
+
+
+@pytest.mark.parametrize("asked", [0, 1])
+def test_fewer_than_two_readers_are_unknown_although_the_rows_agree(run: MakeRun, asked: int) -> None:
+    clean = run()
+    result = judged(with_last_fence(clean, sink=clean.fences[-1].sink[:asked]))["primary_key"]
+
+    assert Verdict.UNKNOWN == result.verdict
+    assert {"reader-missing"} == codes(result)
 
 
 def test_rows_that_were_not_read_are_unknown(run: MakeRun) -> None:
