@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness.errors import FlinkError, HarnessError, ReaderError, SinkFilesMissing, StackError
+from harness.errors import (
+    FlinkError,
+    FlinkUnreachable,
+    HarnessError,
+    ReaderError,
+    SinkFilesMissing,
+    StackError,
+)
 from harness.flink import readback, sql_script
 from harness.flink.gateway import GatewaySession, SqlGateway
 from harness.flink.rest import FlinkRest, RestJob
@@ -41,7 +48,7 @@ from harness.scenario import Scenario
 from harness.source import mysql, orders
 from harness.source.workload import OrdersWorkload
 from harness.stacks import engine, images
-from harness.stacks.compose import CLUSTER_SETTINGS, ComposeStack
+from harness.stacks.compose import CLUSTER_SETTINGS, JAVA_OPTIONS, ComposeStack
 from harness.stacks.images import Mode, Source, Storage
 from harness.waiting import wait_until
 
@@ -144,7 +151,13 @@ class OrdersPipeline:
             job.raise_if_ended()
             return job.all_running()
 
-        wait_until("every task of the job to run", running, timeout_s=READY_S, every_s=0.5)
+        wait_until(
+            "every task of the job to run",
+            running,
+            timeout_s=READY_S,
+            every_s=0.5,
+            retry_on=(FlinkUnreachable,),
+        )
         self._require_in_force(job, settings)
         self._job = job
         return job
@@ -189,6 +202,7 @@ class OrdersPipeline:
                 for key, value in profile.cluster
             ),
             *(Setting(scope="cluster", key=key, value=value, origin="stack") for key, value in sized.items()),
+            Setting(scope="cluster", key="JAVA_TOOL_OPTIONS", value=JAVA_OPTIONS, origin="stack"),
             Setting(
                 scope="job",
                 key="parallelism.default",

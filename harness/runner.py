@@ -134,10 +134,10 @@ class Run:
         pipeline.stack.up()
         history.phase("tables and job")
         pipeline.prepare()
-        pipeline.workload.start()
-        self._workload_started = True
         self._job = pipeline.submit()
         history.event("job", f"job {self._job.job_id} runs")
+        pipeline.workload.start()
+        self._workload_started = True
         try:
             self._under_load(self._job)
         except (JobEnded, WaitTimeout, SourceError, FaultError) as error:

@@ -130,10 +130,10 @@ class KillTaskManager:
 
 
 def _jvm(stack: Stack, node: str) -> str:
-    found = stack.execute(node, ["pgrep", "-f", "TaskManagerRunner"], user="root")
+    found = stack.execute(node, ["pgrep", "-x", "java"], user="root")
     processes = found.output.split()
     if found.status != 0 or len(processes) != 1:
-        raise FaultError(f"{node}: expected one TaskManager process, found {processes or 'none'}")
+        raise FaultError(f"{node}: expected one JVM, found {processes or 'none'}")
     return processes[0]
 
 

@@ -28,7 +28,7 @@ class NativeReader:
         self._table = f"paimon.{contract.sink}"
 
     def query(self, sql: str) -> pa.Table:
-        """Run SQL on a fresh context, so that nothing cached is read.
+        """Run SQL on a fresh context, so that nothing cached is read. No rows: a table without columns.
 
         Raises SinkFilesMissing when object storage says that a file is not there, else ReaderError.
         """
@@ -45,9 +45,10 @@ class NativeReader:
         try:
             context = SQLContext()
             context.register_catalog("paimon", options)
-            return pa.Table.from_batches(context.sql(sql))
+            batches = context.sql(sql)
         except Exception as error:
             raise _classified(str(error)) from error
+        return pa.Table.from_batches(batches) if batches else pa.table({})
 
     def latest(self) -> SnapshotId | None:
         """The newest snapshot, or None while the table has none."""
@@ -80,7 +81,10 @@ class NativeReader:
     def rows(self, snapshot_id: int) -> pa.Table:
         """Every row of a snapshot, in the contract's columns."""
         columns = ", ".join(self._contract.columns)
-        return self.query(f"SELECT {columns} FROM {self._table} VERSION AS OF {snapshot_id}")
+        found = self.query(f"SELECT {columns} FROM {self._table} VERSION AS OF {snapshot_id}")
+        if not found.num_rows:
+            return pa.table({name: pa.array([], type=pa.null()) for name in self._contract.columns})
+        return found
 
     def totals(self, window: TimeWindow, snapshot_id: int) -> tuple[PartitionTotals, ...]:
         table = f"{self._table} VERSION AS OF {snapshot_id}"
