@@ -36,27 +36,32 @@ CREATE TABLE {CONTRACT.source} (
 """
 
 WEIGHTS = {
-    "insert": 16,  # one to five rows in one statement; more in large transactions
-    "update": 45,
-    "move": 6,  # to another partition, with the same key
-    "same_values": 6,  # no binlog row, no operation
-    "rekey": 4,  # one UPDATE, two operations
-    "delete": 10,
-    "recreate": 3,  # delete and insert the same key in one transaction
-    "revive": 4,  # insert a key that was deleted before
+    "insert": 170,  # one to five rows in one statement; more in large transactions
+    "update": 480,
+    "move": 4,  # to another partition, with the same key
+    "same_values": 60,  # no binlog row, no operation
+    "rekey": 40,  # one UPDATE, two operations
+    "delete": 110,
+    "recreate": 30,  # delete and insert the same key in one transaction
+    "revive": 40,  # insert a key that was deleted before
 }
 """How often each kind of action is drawn: the mix of the workload, in one place."""
 
-PARTITIONS = {"2026-07-04": 1, "2026-07-05": 3, "2026-07-06": 8, "2026-07-07": 3, "2026-07-08": 1}
-"""The days that orders belong to, and how often each is drawn."""
+PARTITIONS = {"2026-07-05": 1, "2026-07-06": 3, "2026-07-07": 1}
+"""The days that orders belong to, and how often each is drawn for the first rows."""
 
-MARKER_PARTITION = "2026-07-04"
+TODAY = "2026-07-06"
+LATE = 0.002
+"""How often an action is on an order of another day than today. Each partition that a checkpoint
+touches costs as many files as it has buckets, and a real day's orders are that day's."""
+
+MARKER_PARTITION = "2026-07-05"
 
 START = datetime(2026, 7, 6, 10)  # noqa: DTZ001 - DATETIME has no zone; the source's is UTC
 """Where the virtual clock starts. It advances by transactions, so that a seed gives the same times."""
 
 RECENT = 5
-"""The skew: a draw u of [0, 1) picks the order that u**RECENT of all live orders are younger than."""
+"""The skew: a draw u of [0, 1) picks the order that u**RECENT of the day's live orders are younger than."""
 
 STATUSES = 6
 INITIAL_BATCH = 500
@@ -90,7 +95,7 @@ class OrderStream:
         self._now_ms = _START_MS
         self._next_key = 1
         self._rows: dict[int, Row] = {}
-        self._live: list[int] = []  # oldest first
+        self._live: dict[str, list[int]] = {day: [] for day in PARTITIONS}  # oldest first
         self._gone: list[int] = []
         self._actions = {
             "insert": self._insert,
@@ -104,13 +109,21 @@ class OrderStream:
         }
         # Each name as often as its weight: one draw is then one look-up.
         self._mix = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
-        self._days = [day for day, weight in PARTITIONS.items() for _ in range(weight)]
+        self._first_days = [day for day, weight in PARTITIONS.items() for _ in range(weight)]
+        self._other_days = [day for day in PARTITIONS if day != TODAY]
 
     def initial(self, rows: int) -> Iterator[tuple[Statement, ...]]:
         """Transactions that insert the first rows, last changed within the two hours before START."""
         while rows > 0:
             batch = min(rows, INITIAL_BATCH)
-            fresh = [self._fresh(_START_MS - 1 - self._below(_TWO_HOURS_MS)) for _ in range(batch)]
+            fresh = [
+                self._row(
+                    self._new_key(),
+                    _START_MS - 1 - self._below(_TWO_HOURS_MS),
+                    self._first_days[self._below(len(self._first_days))],
+                )
+                for _ in range(batch)
+            ]
             yield (self._insert_rows(fresh),)
             rows -= batch
 
@@ -121,7 +134,7 @@ class OrderStream:
         statements: list[Statement] = []
         while remaining > 0:
             name = self._mix[self._below(len(self._mix))]
-            if not self._live or (remaining == 1 and name in ("rekey", "recreate")):
+            if not self._live[TODAY] or (remaining == 1 and name in ("rekey", "recreate")):
                 name = "insert"
             for statement in self._actions[name](remaining):
                 statements.append(statement)
@@ -146,8 +159,10 @@ class OrderStream:
         return [self._change(before, after)]
 
     def _move(self, _remaining: int) -> list[Statement]:
-        before = self._pick()
-        return [self._change(before, before._replace(dt=self._other_day(before.dt), update_ms=self._now_ms))]
+        before = self._take()
+        after = before._replace(dt=self._other_day(before.dt), update_ms=self._now_ms)
+        self._remember(after)
+        return [Statement(_update_text(before, after), 1, (Operation(UPDATE, after),))]
 
     def _same_values(self, _remaining: int) -> list[Statement]:
         row = self._pick()
@@ -157,7 +172,7 @@ class OrderStream:
         before = self._take()
         self._gone.append(before.order_id)
         after = before._replace(order_id=self._new_key(), update_ms=self._now_ms)
-        if self._random.random() < 0.25:
+        if self._random.random() < 0.05:
             after = after._replace(dt=self._other_day(before.dt))
         self._remember(after)
         operations = (Operation(DELETE, before), Operation(INSERT, after))
@@ -170,13 +185,13 @@ class OrderStream:
 
     def _recreate(self, _remaining: int) -> list[Statement]:
         row = self._take()
-        return [_delete_statement(row), self._insert_rows([self._row(row.order_id, self._now_ms)])]
+        return [_delete_statement(row), self._insert_rows([self._row(row.order_id, self._now_ms, row.dt)])]
 
     def _revive(self, remaining: int) -> list[Statement]:
         if not self._gone:
             return self._insert(remaining)
         key = self._gone.pop(self._below(len(self._gone)))
-        return [self._insert_rows([self._row(key, self._now_ms)])]
+        return [self._insert_rows([self._row(key, self._now_ms, self._day())])]
 
     def _insert_rows(self, rows: list[Row]) -> Statement:
         """One INSERT: the binlog keeps the order of VALUES."""
@@ -190,24 +205,34 @@ class OrderStream:
         return Statement(_update_text(before, after), 1, (Operation(UPDATE, after),))
 
     def _pick(self) -> Row:
-        return self._rows[self._live[self._skewed()]]
+        live = self._live_of_a_day()
+        return self._rows[live[self._skewed(live)]]
 
     def _take(self) -> Row:
-        return self._rows.pop(self._live.pop(self._skewed()))
+        live = self._live_of_a_day()
+        return self._rows.pop(live.pop(self._skewed(live)))
 
-    def _skewed(self) -> int:
-        younger = int(len(self._live) * self._random.random() ** RECENT)
-        return len(self._live) - 1 - younger
+    def _live_of_a_day(self) -> list[int]:
+        """The live orders of today, seldom those of another day; never an empty list."""
+        return self._live[self._day()] or next(live for live in self._live.values() if live)
+
+    def _skewed(self, live: list[int]) -> int:
+        younger = int(len(live) * self._random.random() ** RECENT)
+        return len(live) - 1 - younger
 
     def _remember(self, row: Row) -> None:
         self._rows[row.order_id] = row
-        self._live.append(row.order_id)
+        self._live[row.dt].append(row.order_id)
 
     def _fresh(self, at_ms: int) -> Row:
-        return self._row(self._new_key(), at_ms)
+        return self._row(self._new_key(), at_ms, self._day())
 
-    def _row(self, key: int, at_ms: int) -> Row:
-        day = self._days[self._below(len(self._days))]
+    def _day(self) -> str:
+        if self._random.random() >= LATE:
+            return TODAY
+        return self._other_days[self._below(len(self._other_days))]
+
+    def _row(self, key: int, at_ms: int, day: str) -> Row:
         return Row(key, 1 + self._below(50_000), self._amount(), 0, at_ms, at_ms, day)
 
     def _new_key(self) -> int:

@@ -41,7 +41,7 @@ CLUSTER_SETTINGS = {
     "web.checkpoints.history": "2000",
     "web.exception-history-size": "100",
     "metrics.fetcher.update-interval": "1000",
-    "cluster.registration.error-delay": "500",  # a TaskManager that is up before the JobManager asks again soon
+    "cluster.registration.error-delay": "500",  # for a TaskManager that is up first
     "env.java.opts.sql-gateway": "-Xmx1g",
     "s3.endpoint": "http://storage:9000",
     "s3.path.style.access": "true",
