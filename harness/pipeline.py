@@ -219,31 +219,34 @@ class OrdersPipeline:
 
     def read_fence(
         self, mark: FenceMark, snapshot: SnapshotId, *, baseline: bool, visible_at_ms: int, folder: Path
-    ) -> Fence:
+    ) -> Callable[[], Fence]:
         state = state_after(self.workload.ledger(), mark.operation, key=self.contract.source_key)
         window = _middle(state[self.contract.time])
         source_file, sink_file = f"fence-{mark.number}-source.parquet", f"fence-{mark.number}-sink.parquet"
-        with ThreadPoolExecutor(
-            max_workers=1
-        ) as beside:  # Flink SQL takes seconds and waits for most of them
-            by_flink = beside.submit(self._read, self._flink_sql, window, snapshot)
-            source = self._read_source(window, folder / source_file)
-            by_native = self._read(self._native, window, snapshot)
-            kept = self._keep(lambda: self._native.rows(snapshot.snapshot_id), folder / sink_file)
-            sink = (by_native, by_flink.result())
-        return Fence(
-            mark=mark,
-            baseline=baseline,
-            visible=visible_at_ms > 0,
-            visible_at_ms=visible_at_ms,
-            snapshot_id=snapshot.snapshot_id,
-            snapshot_at_ms=snapshot.committed_at_ms,
-            window=window,
-            source=source,
-            sink=sink,
-            source_rows=source_file if not source.error else "",
-            sink_rows=sink_file if kept else "",
-        )
+        beside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="reads")
+        by_flink = beside.submit(self._read, self._flink_sql, window, snapshot)
+        source = self._read_source(window, folder / source_file)
+        by_native = beside.submit(self._read, self._native, window, snapshot)
+
+        def finish() -> Fence:
+            with beside:
+                readings = (by_native.result(), by_flink.result())
+                kept = self._keep(lambda: self._native.rows(snapshot.snapshot_id), folder / sink_file)
+            return Fence(
+                mark=mark,
+                baseline=baseline,
+                visible=visible_at_ms > 0,
+                visible_at_ms=visible_at_ms,
+                snapshot_id=snapshot.snapshot_id,
+                snapshot_at_ms=snapshot.committed_at_ms,
+                window=window,
+                source=source,
+                sink=readings,
+                source_rows=source_file if not source.error else "",
+                sink_rows=sink_file if kept else "",
+            )
+
+        return finish
 
     def _read_source(self, window: TimeWindow, file: Path) -> Reading:
         started = time.monotonic()

@@ -198,10 +198,11 @@ class Pipeline(Protocol):
 
     def read_fence(
         self, mark: FenceMark, snapshot: SnapshotId, *, baseline: bool, visible_at_ms: int, folder: Path
-    ) -> Fence:
-        """Read source and sink at a fence; rows go into `folder`. A reader that fails is recorded.
+    ) -> Callable[[], Fence]:
+        """Read the source now, begin to read the sink, and return what waits for that to end.
 
-        `visible_at_ms` is 0 when the marker did not become visible.
+        The sink is read at a snapshot, so the source may go on meanwhile. Rows go into `folder`. A
+        reader that fails is recorded. `visible_at_ms` is 0 when the marker did not become visible.
         """
         ...
 

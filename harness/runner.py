@@ -99,6 +99,7 @@ class Run:
         self._begun: list[Fault] = []
         self._proofs: list[FaultProof] = []
         self._fences: list[Fence] = []
+        self._reading: Callable[[], Fence] | None = None
         self._workload_started = False
         self._interrupted = ""
         self._ended_early = ""
@@ -151,11 +152,13 @@ class Run:
         for number, fault in enumerate(self._faults, start=1):
             self._strike(job, fault, number)
             self._fence(job, baseline=False, last=number == len(self._faults))
+        self._end_reading()
 
     def _strike(self, job: Job, fault: Fault, number: int) -> None:
         stack, history = self._pipeline.stack, self._history
         context = FaultContext(stack=stack, job=job, rng=self._rng, bound_s=self._bounds.recovery_s)
-        self._checkpoints(job, 1, phase=f"load before fault {number}")
+        self._end_reading()  # reads cost processor time, which a fault must not share
+        history.phase(f"load before fault {number}")
         # Somewhere in a checkpoint's cycle, and not always at its start.
         pause(self._rng.uniform(0, self._bounds.interval_s))
         history.phase(f"fault {number}")
@@ -227,19 +230,23 @@ class Run:
             "fence",
             f"marker {mark.key} is {'visible' if visible else 'lost'} after operation {mark.operation}",
         )
-        history.phase(f"reconcile {number}")
         if last and self._before_reconcile:
             self._before_reconcile()
         snapshot = pipeline.newest_snapshot()
         if snapshot is None:
             raise WaitTimeout("the sink has no snapshot")
-        self._fences.append(
-            pipeline.read_fence(
-                mark, snapshot, baseline=baseline, visible_at_ms=visible_at_ms, folder=self._evidence_folder
-            )
+        self._reading = pipeline.read_fence(
+            mark, snapshot, baseline=baseline, visible_at_ms=visible_at_ms, folder=self._evidence_folder
         )
         if not last:
             pipeline.workload.resume()
+
+    def _end_reading(self) -> None:
+        """Wait for the reads of the last fence, if any are under way."""
+        if self._reading is not None:
+            self._history.phase(f"reconcile {len(self._fences) + 1}")
+            finish, self._reading = self._reading, None
+            self._fences.append(finish())
 
     def _heal(self) -> HarnessError | None:
         """Undo every fault that was begun, the last one first; return the first failure."""
@@ -253,6 +260,7 @@ class Run:
         return first
 
     def _collect(self) -> Evidence:
+        self._end_reading()
         self._history.phase("collect")
         outcome: WorkloadOutcome | None = None
         if self._workload_started:

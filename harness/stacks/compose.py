@@ -42,7 +42,7 @@ CLUSTER_SETTINGS = {
     "web.exception-history-size": "100",
     "metrics.fetcher.update-interval": "1000",
     "cluster.registration.error-delay": "500",  # for a TaskManager that is up first
-    "env.java.opts.sql-gateway": "-Xmx1g",
+    "env.java.opts.sql-gateway": "-Xmx512m -XX:MaxDirectMemorySize=256m",
     "s3.endpoint": "http://storage:9000",
     "s3.path.style.access": "true",
 }
@@ -100,8 +100,16 @@ class ComposeStack:
             timeout_s=120,
             retry_on=(FlinkError,),  # it answers with errors, too, while it starts
         )
+        self._await_gateway()
+
+    def _await_gateway(self) -> None:
         gateway = SqlGateway(lambda: self.address("gateway", PORTS[Role.GATEWAY]))
-        wait_until("the SQL gateway to answer", gateway.version, timeout_s=120, retry_on=(FlinkUnreachable,))
+        wait_until(
+            "the SQL gateway to answer",
+            gateway.version,
+            timeout_s=120,
+            retry_on=(FlinkUnreachable, StackError),  # without a port while it restarts
+        )
 
     def _start_containers(self) -> None:
         images = self._images
@@ -196,7 +204,15 @@ class ComposeStack:
 
     def log(self, node: str) -> str:
         text: bytes = self._container(node).logs(timestamps=False)
-        return text.decode(errors="replace")
+        shown = text.decode(errors="replace")
+        for secret in (self.source_root.secret, self.storage_root.secret):
+            shown = shown.replace(secret, "***")
+        return shown
+
+    def renew_gateway(self) -> None:
+        """Restart the SQL gateway and wait until it answers; its sessions are gone."""
+        self._container("gateway").restart(timeout=1)
+        self._await_gateway()
 
     def overview(self) -> tuple[tuple[str, str, str, str, str], ...]:
         """Per node: name, role, state, restarts, and where its port is published."""

@@ -293,10 +293,12 @@ class FakePipeline:
 
     def read_fence(
         self, mark: FenceMark, snapshot: SnapshotId, *, baseline: bool, visible_at_ms: int, folder: Path
-    ) -> Fence:
+    ) -> Callable[[], Fence]:
         self.calls.note("read_fence")
         fence = evidence_folders.fence(self._workload.ledger(), mark, folder)
-        return replace(fence, baseline=baseline, visible=visible_at_ms > 0, visible_at_ms=visible_at_ms)
+        return lambda: replace(
+            fence, baseline=baseline, visible=visible_at_ms > 0, visible_at_ms=visible_at_ms
+        )
 
     def components(self) -> tuple[Component, ...]:
         return ()

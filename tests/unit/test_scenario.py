@@ -300,7 +300,7 @@ def test_overrides_change_what_they_name_and_nothing_else() -> None:
     expected = scenario.model_dump() | {
         "profile": "guide",
         "seed": 1,
-        "workload": {"rate": 20, "initial_rows": 5000},
+        "workload": {"rate": 20, "initial_rows": 2000},
     }
     assert expected == changed.model_dump()
 
