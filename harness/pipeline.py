@@ -88,7 +88,9 @@ class OrdersPipeline:
         self._rest = FlinkRest(lambda: self.stack.address("jobmanager", 8081))
         self._gateway = SqlGateway(lambda: self.stack.address("gateway", 8083))
         self._native = NativeReader(self._warehouse, self.contract)
-        self._flink_sql = FlinkSqlReader(self._gateway, self._warehouse, self.contract)
+        self._flink_sql = FlinkSqlReader(
+            self._gateway, self._warehouse, self.contract, renew=lambda: self.stack.renew_gateway()
+        )
 
     @property
     def stack(self) -> ComposeStack:

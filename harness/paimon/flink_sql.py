@@ -27,9 +27,17 @@ class FlinkSqlReader:
     name = "flink-sql"
 
     def __init__(
-        self, gateway: SqlGateway, warehouse: Callable[[], Warehouse], contract: TableContract
+        self,
+        gateway: SqlGateway,
+        warehouse: Callable[[], Warehouse],
+        contract: TableContract,
+        *,
+        renew: Callable[[], None],
     ) -> None:
+        """`renew` gives the gateway a new process; called after READS_PER_PROCESS reads."""
         self._gateway = gateway
+        self._renew = renew
+        self._reads = 0
         self._warehouse = warehouse
         self._contract = contract
         self._session: GatewaySession | None = None
@@ -46,10 +54,17 @@ class FlinkSqlReader:
             self._session = session
         return self._session
 
+    def _keep_small(self) -> None:
+        self._reads += 1
+        if self._reads > READS_PER_PROCESS:
+            self._renew()
+            self._session, self._reads = None, 1
+
     def totals(self, window: TimeWindow, snapshot_id: int) -> tuple[PartitionTotals, ...]:
         table = f"{self._contract.sink} /*+ OPTIONS('scan.snapshot-id'='{snapshot_id}') */"
         statement = totals_query(self._contract, table, window, text_type="STRING")
         try:
+            self._keep_small()
             return totals_from(self.session().execute(statement).rows)
         except SqlError as error:
             if "FileNotFoundException" in error.what or "NoSuchKey" in error.what:

@@ -88,7 +88,7 @@ def test_each_built_in_scenario_loads_by_its_name(name: str) -> None:
 def test_the_built_in_kill_is_one_kill_at_a_set_rate_judged_by_all_oracles() -> None:
     scenario = read("kill-taskmanager")
 
-    expected = (["kill-taskmanager"], ORACLES, 20260706, 1000, 5000)
+    expected = (["kill-taskmanager"], ORACLES, 20260706, 500, 2000)
     faults = [step.fault for step in scenario.faults]
     workload = scenario.workload
     assert expected == (faults, scenario.oracles, scenario.seed, workload.rate, workload.initial_rows)
