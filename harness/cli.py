@@ -182,14 +182,16 @@ def heal(
 @app.command()
 def status() -> None:
     """List stacks that are there, with their nodes."""
-    table = Table(box=None)
-    for column in ("run", "node", "role", "state", "restarts", "address"):
-        table.add_column(column)
     runs = _runs("")
     for name in runs:
+        table = Table(box=None, title=f"run {name}", title_justify="left", title_style="bold")
+        for column in ("node", "role", "state", "restarts", "address"):
+            table.add_column(column)
         for row in ComposeStack(_engine(), name).overview():
-            table.add_row(name, *row)
-    console.print(table if runs else "no stack is there")
+            table.add_row(*row)
+        console.print(table)
+    if not runs:
+        console.print("no stack is there")
 
 
 @app.command(name="list")
@@ -216,7 +218,8 @@ def main(arguments: Sequence[str] | None = None, *, program: typer.Typer = app) 
 
     `arguments` are the process's own by default; another `program` is for tests of the ways out.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a CI job that is stopped cleans up, too
+    for stop in (signal.SIGINT, signal.SIGTERM):  # a CI job that is stopped cleans up, a background job too
+        signal.signal(stop, signal.default_int_handler)
     sys.exit(_exit_code(arguments, program))
 
 
