@@ -172,6 +172,10 @@ class FakeJob:
             restarts=self.restarted,
             restart_attempts=restart_attempts,
             checkpoints=(record,),
+            failures=tuple(
+                replace(factories.job().failures[0], at_ms=record.triggered_at_ms)
+                for _ in range(self.restarted)
+            ),
         )
 
 

@@ -17,7 +17,17 @@ from evidence_folders import FIRST_DAY, SECOND_DAY, Edit, Rows, living_job, with
 
 from harness import oracles
 from harness.ledger import ROW_SCHEMA
-from harness.model import Evidence, FaultProof, Finding, OracleResult, Reading, Severity, TimeWindow, Verdict
+from harness.model import (
+    Evidence,
+    FaultProof,
+    Finding,
+    JobFailure,
+    OracleResult,
+    Reading,
+    Severity,
+    TimeWindow,
+    Verdict,
+)
 from harness.oracles import ORACLES, OracleKind
 from harness.oracles.comparison import difference
 from harness.source.orders import CONTRACT
@@ -134,7 +144,7 @@ def test_completeness_is_asked_even_when_nobody_named_it(run: MakeRun) -> None:
 
 
 def test_a_run_that_was_meant_to_have_no_fault_is_not_asked_for_one(run: MakeRun) -> None:
-    clean = run(expected_faults=0, faults=(), jobs=(living_job(restarts=0),))
+    clean = run(expected_faults=0, faults=(), jobs=(living_job(restarts=0, failures=()),))
 
     results = judged_by_all(clean)
 
@@ -450,8 +460,30 @@ def test_a_recovery_that_nobody_awaited_is_unknown(run: MakeRun, changes: dict[s
     assert Verdict.UNKNOWN == result.verdict
 
 
-def test_restarts_that_no_fault_explains_are_unknown(run: MakeRun) -> None:
+def test_restarts_without_a_recorded_failure_are_unknown(run: MakeRun) -> None:
     result = judged(run(jobs=(living_job(restarts=3),)))["liveness"]
+
+    assert Verdict.UNKNOWN == result.verdict
+    assert {"unexplained-restarts"} == codes(result)
+
+
+def failures_at(*times_ms: int) -> tuple[JobFailure, ...]:
+    return tuple(JobFailure(at_ms=at_ms, exception="RemoteTransport", taskmanager="") for at_ms in times_ms)
+
+
+def test_several_restarts_before_the_first_checkpoint_after_a_fault_are_explained_by_it(run: MakeRun) -> None:
+    injected = factories.proof().injected_at_ms
+    job = living_job(restarts=3, failures=failures_at(injected + 256, injected + 1_422, injected + 7_537))
+
+    assert Verdict.VALID == judged(run(jobs=(job,)))["liveness"].verdict
+
+
+@pytest.mark.parametrize("before_or_after_ms", [-1, 10 * 60_000], ids=["before", "long after"])
+def test_a_restart_outside_of_a_faults_time_is_unknown(run: MakeRun, before_or_after_ms: int) -> None:
+    injected = factories.proof().injected_at_ms
+    job = living_job(restarts=2, failures=failures_at(injected + 256, injected + before_or_after_ms))
+
+    result = judged(run(jobs=(job,)))["liveness"]
 
     assert Verdict.UNKNOWN == result.verdict
     assert {"unexplained-restarts"} == codes(result)
