@@ -16,7 +16,7 @@ import pytest
 
 from harness.pipeline import StackOptions
 from harness.stacks import engine
-from harness.stacks.compose import RUN_LABEL
+from harness.stacks.compose import RUN_LABEL, runs_present
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.docker
@@ -103,7 +103,6 @@ def test_after_kill_9_of_the_harness_heal_and_down_work_from_another_process(
 
 
 def test_a_taken_port_is_said_plainly_and_nothing_is_left_running(client: docker.DockerClient) -> None:
-    before = {network.id for network in client.networks.list()}
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -114,4 +113,6 @@ def test_a_taken_port_is_said_plainly_and_nothing_is_left_running(client: docker
 
     assert 3 == up.returncode
     assert f"port {port} of 127.0.0.1 is taken" in up.stderr
-    assert before == {network.id for network in client.networks.list()}
+    assert [] == [run for run in runs_present(client) if "-up-" in run]
+    networks = client.networks.list(filters={"label": RUN_LABEL})
+    assert [] == [net.name for net in networks if "-up-" in net.attrs["Labels"][RUN_LABEL]]
