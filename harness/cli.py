@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import docker
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -158,9 +157,9 @@ def down(
     ] = False,
 ) -> None:
     """Remove stacks: also those of a harness that was killed."""
-    for name in _runs(run_name):
-        ComposeStack(_engine(), name).down()
-        console.print(f"removed {name}", highlight=False)
+    for stack in _stacks(run_name):
+        stack.down()
+        console.print(f"removed {stack.run}", highlight=False)
     if stop_engine:
         console.print("Docker Engine stopped" if engine.stop_ours() else "no Docker Engine of ours runs")
 
@@ -172,25 +171,24 @@ def heal(
     ] = "",
 ) -> None:
     """Undo every fault in stacks that are up: also those of a harness that was killed."""
-    for name in _runs(run_name):
-        stack = ComposeStack(_engine(), name)
+    for stack in _stacks(run_name):
         for fault, kind in faults.FAULTS.items():
             kind.make().heal(stack)
-            console.print(f"{name}: {fault} healed", highlight=False)
+            console.print(f"{stack.run}: {fault} healed", highlight=False)
 
 
 @app.command()
 def status() -> None:
     """List stacks that are there, with their nodes."""
-    runs = _runs("")
-    for name in runs:
-        table = Table(box=None, title=f"run {name}", title_justify="left", title_style="bold")
+    stacks = _stacks("")
+    for stack in stacks:
+        table = Table(box=None, title=f"run {stack.run}", title_justify="left", title_style="bold")
         for column in ("node", "role", "state", "restarts", "address"):
             table.add_column(column)
-        for row in ComposeStack(_engine(), name).overview():
+        for row in stack.overview():
             table.add_row(*row)
         console.print(table)
-    if not runs:
+    if not stacks:
         console.print("no stack is there")
 
 
@@ -293,15 +291,13 @@ def _options(
     )
 
 
-def _runs(name: str) -> tuple[str, ...]:
-    present = runs_present(_engine())
+def _stacks(name: str) -> tuple[ComposeStack, ...]:
+    """The stack of one run, or of every run that is there. Raises UsageError when there is no such run."""
+    client = engine.connect(may_install=False, ask=None, tell=lambda _: None)
+    present = runs_present(client)
     if name and name not in present:
         raise UsageError(f"there is no run {name!r}", todo=f"there are: {', '.join(present) or 'none'}")
-    return (name,) if name else present
-
-
-def _engine() -> docker.DockerClient:
-    return engine.connect(may_install=False, ask=None, tell=lambda _: None)
+    return tuple(ComposeStack(client, run) for run in ((name,) if name else present))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from harness.errors import (
 )
 from harness.flink import readback, sql_script
 from harness.flink.gateway import GatewaySession, SqlGateway
-from harness.flink.rest import FlinkRest, RestJob
+from harness.flink.rest import FlinkRest, RestJob, every_task_runs
 from harness.ledger import state_after
 from harness.model import (
     Check,
@@ -82,7 +82,6 @@ class OrdersPipeline:
         self._options = options
         self._stack: ComposeStack | None = None
         self._workload: Workload | None = None
-        self._job: RestJob | None = None
         self._cdc = Credentials(user="cdc", secret=f"cdc-{run}")
         self._source_component: Component | None = None
         self._rest = FlinkRest(lambda: self.stack.address("jobmanager", 8081))
@@ -149,19 +148,14 @@ class OrdersPipeline:
         statements = sql_script.load(script, self._variables())
         job = RestJob(self._rest, sql_script.submit(session, script, statements))
 
-        def running() -> bool:
-            job.raise_if_ended()
-            return job.all_running()
-
         wait_until(
             "every task of the job to run",
-            running,
+            lambda: every_task_runs(job),
             timeout_s=READY_S,
             every_s=0.5,
             retry_on=(FlinkUnreachable,),
         )
         self._require_in_force(job, settings)
-        self._job = job
         return job
 
     def _variables(self) -> dict[str, str]:
@@ -229,11 +223,13 @@ class OrdersPipeline:
         by_flink = beside.submit(self._read, self._flink_sql, window, snapshot)
         source = self._read_source(window, folder / source_file)
         by_native = beside.submit(self._read, self._native, window, snapshot)
+        kept_rows = beside.submit(
+            self._keep, lambda: self._native.rows(snapshot.snapshot_id), folder / sink_file
+        )
 
         def finish() -> Fence:
             with beside:
-                readings = (by_native.result(), by_flink.result())
-                kept = self._keep(lambda: self._native.rows(snapshot.snapshot_id), folder / sink_file)
+                readings, kept = (by_native.result(), by_flink.result()), kept_rows.result()
             return Fence(
                 mark=mark,
                 baseline=baseline,

@@ -24,6 +24,7 @@ from harness.errors import (
     WaitTimeout,
 )
 from harness.flink.durations import milliseconds
+from harness.flink.rest import every_task_runs
 from harness.history import History
 from harness.model import (
     Evidence,
@@ -176,7 +177,7 @@ class Run:
         self._proofs[-1] = replace(self._proofs[-1], healed_at_ms=_now_ms())
         wait_until(
             "every task of the job to run again",
-            lambda: _running(job),
+            lambda: every_task_runs(job),
             timeout_s=self._bounds.recovery_s,
             retry_on=(FlinkUnreachable,),
         )
@@ -317,11 +318,6 @@ class Run:
             self._history.event("failure", f"the stack is still there: {error.what}")
             return error
         return None
-
-
-def _running(job: Job) -> bool:
-    job.raise_if_ended()
-    return job.all_running()
 
 
 def _now_ms() -> int:

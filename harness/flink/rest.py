@@ -21,6 +21,7 @@ from harness.model import (
     Restore,
     TaskPlace,
 )
+from harness.ports import Job
 
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
 
@@ -64,6 +65,12 @@ class FlinkRest:
             taskmanagers=tuple(sorted(host_of(manager["id"]) for manager in managers)),
             slots=overview["slots-total"],
         )
+
+
+def every_task_runs(job: Job) -> bool:
+    """Whether every task of the job runs; raises JobEnded when it never will again. To be awaited."""
+    job.raise_if_ended()
+    return job.all_running()
 
 
 def host_of(taskmanager_id: str) -> str:

@@ -10,7 +10,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.model import Evidence, PartitionTotals, TableContract, TimeWindow
+from harness.ledger import state_after
+from harness.model import Evidence, Fence, PartitionTotals, TableContract, TimeWindow
 
 MAX_EXAMPLES = 20
 
@@ -40,6 +41,19 @@ class Difference:
             f"{self.missing} keys missing, {self.extra} extra, {self.stale} with another row, "
             f"{self.repeated} with more than one row"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstSource:
+    """The ledger's state at a fence, and how the source that was read there compares.
+
+    `rows` is None when the source's rows were not kept.
+    """
+
+    expected: pa.Table
+    sums: tuple[PartitionTotals, ...]
+    sums_agree: bool
+    rows: Difference | None
 
 
 def ledger_of(evidence: Evidence) -> pa.Table:
@@ -115,6 +129,23 @@ def difference(expected: pa.Table, actual: pa.Table, contract: TableContract) ->
             f"{how}: {key} {k}; expected {_shown(wanted)}; actual {_shown(seen)}"
             for how, k, wanted, seen in examples
         ),
+    )
+
+
+def against_source(evidence: Evidence, ledger: pa.Table, fence: Fence) -> AgainstSource:
+    """Compare the ledger with the source at a fence, in the guide's sums and row by row.
+
+    Both, since equal sums hide a changed status or two swapped amounts.
+    """
+    contract = evidence.contract
+    expected = state_after(ledger, fence.mark.operation, key=contract.source_key)
+    sums = totals(expected, fence.window, contract)
+    kept = rows_of(evidence, fence.source_rows) if fence.source_rows else None
+    return AgainstSource(
+        expected=expected,
+        sums=sums,
+        sums_agree=sums == fence.source.totals and not fence.source.error,
+        rows=None if kept is None else difference(expected, kept, contract),
     )
 
 

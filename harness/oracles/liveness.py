@@ -9,6 +9,7 @@ import math
 
 from harness.model import (
     Check,
+    CheckpointRecord,
     Evidence,
     FaultProof,
     Finding,
@@ -90,21 +91,21 @@ def _explained(job: JobHistory, failure: JobFailure, faults: tuple[FaultProof, .
 
 
 def _first_completion_after(job: JobHistory, at_ms: int) -> float:
-    ends = [
-        record.triggered_at_ms + record.duration_ms
-        for record in job.checkpoints
-        if record.status == "COMPLETED" and record.triggered_at_ms > at_ms
-    ]
+    ends = [record.triggered_at_ms + record.duration_ms for record in _completed_after(job, at_ms)]
     return min(ends, default=math.inf)
 
 
-def _came_back(job: JobHistory, proof: FaultProof) -> Check:
-    after = [
+def _completed_after(job: JobHistory, at_ms: int) -> list[CheckpointRecord]:
+    """The checkpoints that were triggered after a time and completed."""
+    return [
         record
         for record in job.checkpoints
-        if record.status == "COMPLETED"
-        and record.triggered_at_ms > max(proof.healed_at_ms, proof.injected_at_ms)
+        if record.status == "COMPLETED" and record.triggered_at_ms > at_ms
     ]
+
+
+def _came_back(job: JobHistory, proof: FaultProof) -> Check:
+    after = _completed_after(job, max(proof.healed_at_ms, proof.injected_at_ms))
     recovered = f"recovered in {(proof.recovered_at_ms - proof.injected_at_ms) / 1000:.1f} s"
     return Check(
         name=f"{job.name} after {proof.fault}: checkpoints complete again",

@@ -7,9 +7,6 @@ the same outcome: an upsert swallows both.
 
 from __future__ import annotations
 
-import pyarrow as pa
-
-from harness.ledger import state_after
 from harness.model import (
     Check,
     Evidence,
@@ -22,7 +19,7 @@ from harness.model import (
     Verdict,
     worst,
 )
-from harness.oracles.comparison import difference, ledger_of, rows_of, totals
+from harness.oracles.comparison import AgainstSource, against_source, difference, ledger_of, rows_of
 
 NAME = "primary_key"
 
@@ -32,9 +29,7 @@ def judge(evidence: Evidence) -> OracleResult:
     ledger = ledger_of(evidence)
     verdicts, checks, findings, examined = [], [], [], 0
     for fence in evidence.fences:
-        judged = _Fence(
-            evidence, fence, state_after(ledger, fence.mark.operation, key=evidence.contract.source_key)
-        )
+        judged = _Fence(evidence, fence, against_source(evidence, ledger, fence))
         verdicts.append(judged.verdict())
         checks += judged.checks
         findings += judged.findings
@@ -54,11 +49,11 @@ def judge(evidence: Evidence) -> OracleResult:
 class _Fence:
     """One fence under judgement; collects checks and findings, each with what it means."""
 
-    def __init__(self, evidence: Evidence, fence: Fence, expected: pa.Table) -> None:
+    def __init__(self, evidence: Evidence, fence: Fence, source: AgainstSource) -> None:
         self._evidence = evidence
         self._fence = fence
-        self._expected = expected
-        self._sums = totals(expected, fence.window, evidence.contract)
+        self._source = source
+        self._sums = source.sums
         self._verdicts: list[Verdict] = []
         self.checks: list[Check] = []
         self.findings: list[Finding] = []
@@ -99,7 +94,7 @@ class _Fence:
 
     def _ledger_is_source(self) -> bool:
         fence = self._fence
-        if fence.source.totals != self._sums or fence.source.error:
+        if not self._source.sums_agree:
             self._find(
                 Verdict.UNKNOWN,
                 "ledger-is-not-source",
@@ -108,19 +103,16 @@ class _Fence:
                 actual=_shown(self._sums),
             )
             return False
-        # Equal sums hide a changed status or two swapped amounts: compare the rows that were kept, too.
-        if not fence.source_rows:
-            return True
-        source = rows_of(self._evidence, fence.source_rows)
-        found = difference(self._expected, source, self._evidence.contract)
-        if not found.is_empty:
+        found = self._source.rows
+        if found is not None and not found.is_empty:
             self._find(
                 Verdict.UNKNOWN,
                 "ledger-is-not-source",
                 f"the ledger's rows are not the source's, so the sink can't be judged by it: {found}",
                 examples=found.examples,
             )
-        return found.is_empty
+            return False
+        return True
 
     def _reading(self, reading: Reading) -> None:
         if reading.files_missing:
@@ -174,7 +166,7 @@ class _Fence:
                 Verdict.UNKNOWN, "rows-unread", "the sink's rows were not read, so keys were not compared"
             )
             return
-        found = difference(self._expected, rows_of(self._evidence, fence.sink_rows), contract)
+        found = difference(self._source.expected, rows_of(self._evidence, fence.sink_rows), contract)
         self.examined = found.rows_actual
         self.checks.append(
             Check(

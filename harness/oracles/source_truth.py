@@ -5,9 +5,8 @@ It can't see a change that was made and undone between two fences by somebody el
 
 from __future__ import annotations
 
-from harness.ledger import state_after
-from harness.model import Check, Evidence, Finding, OracleResult, Severity, Verdict
-from harness.oracles.comparison import difference, ledger_of, rows_of, totals
+from harness.model import Check, Evidence, Finding, OracleResult, PartitionTotals, Severity, Verdict
+from harness.oracles.comparison import against_source, ledger_of
 
 NAME = "source_truth"
 
@@ -37,7 +36,9 @@ def judge(evidence: Evidence) -> OracleResult:
     ledger = ledger_of(evidence)
     for fence in evidence.fences:
         where = f"fence {fence.mark.number}"
-        if fence.source.error or not fence.source_rows:
+        compared = against_source(evidence, ledger, fence)
+        found, sums = compared.rows, compared.sums
+        if fence.source.error or found is None:
             findings.append(
                 Finding(
                     code="source-unread",
@@ -48,10 +49,6 @@ def judge(evidence: Evidence) -> OracleResult:
                 )
             )
             continue
-        expected = state_after(ledger, fence.mark.operation, key=evidence.contract.source_key)
-        actual = rows_of(evidence, fence.source_rows)
-        found = difference(expected, actual, evidence.contract)
-        sums = totals(expected, fence.window, evidence.contract)
         examined += found.rows_actual
         checks.append(
             Check(
@@ -66,10 +63,10 @@ def judge(evidence: Evidence) -> OracleResult:
                 name=f"{where}: the source's own sums are the ledger's",
                 expected=_line(sums),
                 actual=_line(fence.source.totals),
-                held=sums == fence.source.totals,
+                held=compared.sums_agree,
             )
         )
-        if not (found.is_empty and sums == fence.source.totals):
+        if not (found.is_empty and compared.sums_agree):
             findings.append(
                 Finding(
                     code="ledger-is-not-source",
@@ -92,7 +89,7 @@ def judge(evidence: Evidence) -> OracleResult:
     )
 
 
-def _line(sums: tuple[object, ...]) -> str:
-    rows = sum(getattr(total, "rows", 0) for total in sums)
-    window = sum(getattr(total, "window_keys", 0) for total in sums)
+def _line(sums: tuple[PartitionTotals, ...]) -> str:
+    rows = sum(total.rows for total in sums)
+    window = sum(total.window_keys for total in sums)
     return f"{len(sums)} partitions, {rows} rows, {window} keys in the window"

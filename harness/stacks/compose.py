@@ -183,9 +183,15 @@ class ComposeStack:
         )
 
     def address(self, node: str, port: int) -> Address:
+        published = self._published(node, port)
+        if published is None:
+            raise StackError(f"node {node} publishes no port {port}", todo="is it running? `harness status`")
+        return published
+
+    def _published(self, node: str, port: int) -> Address | None:
         bindings = self._container(node).ports.get(f"{port}/tcp")
         if not bindings:
-            raise StackError(f"node {node} publishes no port {port}", todo="is it running? `harness status`")
+            return None
         return Address(host=bindings[0]["HostIp"], port=int(bindings[0]["HostPort"]))
 
     def execute(self, node: str, argv: Sequence[str], *, user: str = "", timeout_s: float = 30) -> ExecResult:
@@ -219,10 +225,9 @@ class ComposeStack:
         rows = []
         for node in self.nodes():
             state, port = self.state(node.name), PORTS.get(node.role)
-            bound = self._container(node.name).ports.get(f"{port}/tcp") if port else None
-            published = f"{bound[0]['HostIp']}:{bound[0]['HostPort']}" if bound else ""
+            published = self._published(node.name, port) if port else None
             word = "running" if state.running else f"not running ({state.exit_code})"
-            rows.append((node.name, node.role.value, word, str(state.restarts), published))
+            rows.append((node.name, node.role.value, word, str(state.restarts), str(published or "")))
         return tuple(rows)
 
     def components(self) -> tuple[Component, ...]:
