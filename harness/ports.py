@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,24 +11,28 @@ from typing import Protocol
 import pyarrow as pa
 
 from harness.model import (
+    Additions,
     Address,
     CheckpointCounts,
     Component,
-    Evidence,
     ExecResult,
     FaultProof,
     Fence,
     FenceMark,
     JobHistory,
+    JobMoment,
     Node,
     NodeState,
-    OracleResult,
-    PartitionTotals,
+    Pin,
+    Reading,
     Restore,
     Setting,
+    SinkState,
     SnapshotId,
+    SnapshotRecord,
     TableContract,
     TaskPlace,
+    TimeTravel,
     TimeWindow,
     WorkloadOutcome,
 )
@@ -58,8 +62,19 @@ class Stack(Protocol):
         """Where the node's port is reached now; it may change when the node restarts."""
         ...
 
-    def execute(self, node: str, argv: Sequence[str], *, user: str = "", timeout_s: float = 30) -> ExecResult:
-        """Run a command inside a node. Raises StackError when the node is not running."""
+    def execute(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        user: str = "",
+        environment: Mapping[str, str] | None = None,
+        timeout_s: float = 30,
+    ) -> ExecResult:
+        """Run a command inside a node. Secrets belong into `environment`, which nothing logs.
+
+        Raises StackError when the node is not running.
+        """
         ...
 
     def ensure_running(self, node: str) -> None:
@@ -74,14 +89,23 @@ class Stack(Protocol):
 
 
 class Job(Protocol):
-    """The streaming job under test, as Flink's REST API shows it."""
+    """A streaming job under test, through all its lives: a restart from a savepoint is a new life."""
 
     @property
-    def job_id(self) -> str: ...
+    def name(self) -> str:
+        """The name of the table that the job feeds."""
+        ...
+
+    @property
+    def job_id(self) -> str:
+        """Flink's id of the life that is on."""
+        ...
 
     def state(self) -> str: ...
 
-    def restarts(self) -> int: ...
+    def restarts(self) -> int:
+        """Restarts of this life so far: each costs an attempt of the restart strategy."""
+        ...
 
     def places(self) -> tuple[TaskPlace, ...]:
         """Where each subtask runs; `taskmanager` is the host name of its node."""
@@ -99,25 +123,64 @@ class Job(Protocol):
         """Raise JobEnded, with the engine's root exception, when the job is in a terminal state."""
         ...
 
-    def history(self, *, restart_attempts: int) -> JobHistory:
-        """Everything that an oracle needs to know of the job, at this moment."""
+    def moment(self) -> JobMoment: ...
+
+    def stop_with_savepoint(self, *, timeout_s: float) -> str:
+        """Take a savepoint, end the job, and return the savepoint's path.
+
+        Raises FlinkError with the engine's message when that fails, WaitTimeout when it takes longer.
+        """
+        ...
+
+    def cancel(self, *, timeout_s: float) -> None:
+        """End the job without a savepoint; its last checkpoint is retained if it was told so."""
+        ...
+
+    def retained_checkpoint(self) -> str:
+        """The path of the last completed checkpoint, which outlives the job; empty when there is none."""
+        ...
+
+    def start_from(self, path: str, *, why: str) -> None:
+        """Begin a new life from a savepoint or retained checkpoint; without a path, from nothing.
+
+        The life before it must have ended. `why` is kept as its end. Returns once every task runs.
+        Raises FlinkError.
+        """
+        ...
+
+    def histories(self, *, restart_attempts: int) -> tuple[JobHistory, ...]:
+        """Everything that an oracle needs to know of each life of the job, the first one first."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultContext:
-    """What a fault may use. `bound_s` is how long it may wait for an effect or a recovery."""
+    """What a fault may use.
+
+    `bound_s` is how long it may wait for an effect or a recovery, `checkpoint_s` how long a checkpoint
+    may take at most with its timeout. `committed` counts the operations that the source has committed.
+    `sink_rows` counts the rows of a table's newest snapshot, by the table's name; 0 before the first.
+    `keep_sink` keeps each table's rows as they are while its job is down; `savepoints` are the paths
+    of the savepoints that stopped the jobs, by name.
+    """
 
     stack: Stack
-    job: Job
+    jobs: tuple[Job, ...]
     rng: random.Random
     bound_s: float
+    checkpoint_s: float
+    committed: Callable[[], int]
+    sink_rows: Callable[[str], int]
+    keep_sink: Callable[[Mapping[str, str]], None]
 
 
 class Fault(Protocol):
-    """Something done to a node. The runner calls inject, prove, heal and recovered, in this order;
-    `heal` also whenever anything goes wrong after `inject` was begun, so it must be idempotent.
+    """Something done to a node or to the jobs. The runner calls inject, prove, heal, recover and proof,
+    in this order; `heal` also whenever anything goes wrong after `inject` was begun, so it must be
+    idempotent. `spends_attempts`: it makes jobs restart by themselves, so each starts with all attempts.
     """
+
+    spends_attempts: bool
 
     def inject(self, context: FaultContext) -> None: ...
 
@@ -129,13 +192,20 @@ class Fault(Protocol):
         """Undo only what this fault made. Idempotent; works in another process too."""
         ...
 
+    def recover(self, context: FaultContext) -> None:
+        """What a person has to do after healing so that the jobs run again; mostly nothing.
+
+        Then waits for the proof that needs running jobs, such as what they were restored from.
+        """
+        ...
+
     def proof(self) -> FaultProof:
         """What was seen so far; an effect that was not seen is a check that did not hold."""
         ...
 
 
 class Workload(Protocol):
-    """Seeded source transactions at a set rate, and the ledger of what they committed."""
+    """Seeded source transactions at a set rate, and per table the ledger of what they committed."""
 
     def prepare(self) -> None:
         """Create the source tables and their initial rows."""
@@ -143,8 +213,8 @@ class Workload(Protocol):
 
     def start(self) -> None: ...
 
-    def fence(self) -> FenceMark:
-        """Pause at a transaction border and commit the marker row last."""
+    def fence(self) -> tuple[FenceMark, ...]:
+        """Pause at a transaction border and commit a marker row in each table last."""
         ...
 
     def resume(self) -> None: ...
@@ -154,16 +224,27 @@ class Workload(Protocol):
         ...
 
     def committed(self) -> int:
-        """Operations committed so far."""
+        """Operations committed so far, in all tables."""
         ...
 
-    def ledger(self) -> pa.Table:
-        """The ledger so far; columns as harness.ledger says."""
+    def ledger(self, table: str) -> pa.Table:
+        """A table's ledger so far; columns as harness.ledger says."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A fence's marker, and the snapshot at which its table is read. `visible_at_ms` is 0 when the marker
+    did not become visible.
+    """
+
+    mark: FenceMark
+    snapshot: SnapshotId
+    visible_at_ms: int
 
 
 class Pipeline(Protocol):
-    """A stack with a job under test on it: what the runner drives."""
+    """A stack with the jobs under test on it: what the runner drives."""
 
     @property
     def stack(self) -> Stack: ...
@@ -174,7 +255,7 @@ class Pipeline(Protocol):
         ...
 
     @property
-    def contract(self) -> TableContract: ...
+    def tables(self) -> tuple[TableContract, ...]: ...
 
     def preflight(self, tell: Callable[[str], None]) -> None:
         """Engine, memory, disk and images. Raises PreflightError or ImageError."""
@@ -184,26 +265,42 @@ class Pipeline(Protocol):
         """Check that the source can be read by CDC, create its users and tables, and its first rows."""
         ...
 
-    def submit(self) -> Job:
-        """Create the sink, start the job, and check that the settings are in force."""
+    def submit(self) -> tuple[Job, ...]:
+        """Create the sinks, start the jobs, and check that the settings are in force."""
         ...
 
     def settings(self) -> tuple[Setting, ...]: ...
 
-    def newest_snapshot(self) -> SnapshotId | None: ...
+    def newest_snapshot(self, table: str) -> SnapshotId | None: ...
+
+    def sink_rows(self, table: str) -> int:
+        """The rows of a table's newest snapshot; 0 before the first."""
+        ...
 
     def shows(self, mark: FenceMark, snapshot: SnapshotId) -> bool:
-        """Whether a snapshot of the sink shows the marker row."""
+        """Whether a snapshot of the marker's table shows the marker row."""
         ...
 
     def read_fence(
-        self, mark: FenceMark, snapshot: SnapshotId, *, baseline: bool, visible_at_ms: int, folder: Path
-    ) -> Callable[[], Fence]:
-        """Read the source now, begin to read the sink, and return what waits for that to end.
+        self, seen: Sequence[Seen], *, baseline: bool, folder: Path
+    ) -> Callable[[], tuple[Fence, ...]]:
+        """Begin to read source and sink as they are now, and return what waits for that to end.
 
-        The sink is read at a snapshot, so the source may go on meanwhile. Rows go into `folder`. A
-        reader that fails is recorded. `visible_at_ms` is 0 when the marker did not become visible.
+        The source's state is held and the sink is read at a snapshot, so both may go on meanwhile. Rows
+        go into `folder`. A reader that fails is recorded. At the baseline a consumer pins the snapshots.
         """
+        ...
+
+    def keep_sink(
+        self, fault: int, savepoints: Mapping[str, str], folder: Path
+    ) -> Callable[[], tuple[SinkState, ...]]:
+        """Note each table's newest snapshot while the jobs are down, begin to read its rows, and return
+        what waits for that to end.
+        """
+        ...
+
+    def travel(self, fences: Sequence[Fence], folder: Path) -> Travelled:
+        """Read every fence's snapshot again, by time and by id, and the history of all snapshots."""
         ...
 
     def components(self) -> tuple[Component, ...]: ...
@@ -213,18 +310,34 @@ class Pipeline(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Travelled:
+    """What a look back at the end of a run brought."""
+
+    travels: tuple[TimeTravel, ...]
+    snapshots: tuple[SnapshotRecord, ...]
+    additions: tuple[Additions, ...]
+    pins: tuple[Pin, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TotalsRequest:
+    """The guide's totals of a table, to be read at a snapshot; `at_ms` asks by time (epoch ms) instead."""
+
+    table: TableContract
+    window: TimeWindow
+    snapshot_id: int
+    at_ms: int = 0
+
+
 class TableReader(Protocol):
-    """Reads the sink at a snapshot. Raises ReaderError, or SinkFilesMissing when files are gone."""
+    """Reads the sink. Answers with one Reading per request, in their order; failures are in the Reading,
+    with `files_missing` when files that a snapshot refers to are gone.
+    """
 
     name: str
 
-    def totals(self, window: TimeWindow, snapshot_id: int) -> tuple[PartitionTotals, ...]: ...
-
-
-class Oracle(Protocol):
-    """A pure check of evidence."""
-
-    def __call__(self, evidence: Evidence) -> OracleResult: ...
+    def totals(self, requests: Sequence[TotalsRequest]) -> tuple[Reading, ...]: ...
 
 
 class Listener(Protocol):

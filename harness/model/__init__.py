@@ -1,0 +1,103 @@
+"""The words of the harness as data: frozen, keyword-only, free of behaviour that touches the world."""
+
+from __future__ import annotations
+
+from harness.model.evidence import (
+    Additions,
+    Evidence,
+    FaultProof,
+    Fence,
+    FenceMark,
+    Pin,
+    Reading,
+    SinkState,
+    TimeTravel,
+    WorkloadOutcome,
+)
+from harness.model.jobs import (
+    CheckpointCounts,
+    CheckpointRecord,
+    JobFailure,
+    JobHistory,
+    JobMoment,
+    Restore,
+    TaskPlace,
+)
+from harness.model.result import (
+    Event,
+    OutageBudget,
+    Phase,
+    Progress,
+    RunResult,
+    Setting,
+)
+from harness.model.stack import (
+    Address,
+    Component,
+    Credentials,
+    ExecResult,
+    Node,
+    NodeState,
+    Role,
+)
+from harness.model.tables import (
+    PartitionTotals,
+    SnapshotId,
+    SnapshotRecord,
+    TableContract,
+    TimeWindow,
+)
+from harness.model.verdicts import (
+    HARNESS_FAILED,
+    Check,
+    Finding,
+    OracleResult,
+    Severity,
+    Verdict,
+    worst,
+)
+
+__all__ = [
+    "HARNESS_FAILED",
+    "Additions",
+    "Address",
+    "Check",
+    "CheckpointCounts",
+    "CheckpointRecord",
+    "Component",
+    "Credentials",
+    "Event",
+    "Evidence",
+    "ExecResult",
+    "FaultProof",
+    "Fence",
+    "FenceMark",
+    "Finding",
+    "JobFailure",
+    "JobHistory",
+    "JobMoment",
+    "Node",
+    "NodeState",
+    "OracleResult",
+    "OutageBudget",
+    "PartitionTotals",
+    "Phase",
+    "Pin",
+    "Progress",
+    "Reading",
+    "Restore",
+    "Role",
+    "RunResult",
+    "Setting",
+    "Severity",
+    "SinkState",
+    "SnapshotId",
+    "SnapshotRecord",
+    "TableContract",
+    "TaskPlace",
+    "TimeTravel",
+    "TimeWindow",
+    "Verdict",
+    "WorkloadOutcome",
+    "worst",
+]
