@@ -11,7 +11,6 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from harness.errors import SourceError
-from harness.ledger import ROW_SCHEMA
 from harness.model import Address, Component, Credentials, PartitionTotals, TableContract, TimeWindow
 
 Connection: TypeAlias = "pymysql.connections.Connection[pymysql.cursors.Cursor]"
@@ -63,17 +62,33 @@ def connect(
         ) from error
 
 
-def query(connection: Connection, text: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-    """All rows of one statement, of what is committed now. Raises SourceError with the server's message."""
+def query(
+    connection: Connection, text: str, values: Sequence[object] = (), *, held: bool = False
+) -> list[tuple[Any, ...]]:
+    """All rows of one statement, of what is committed now; `held`: of what was when the view was held.
+
+    Raises SourceError with the server's message.
+    """
     try:
-        connection.rollback()  # else an older read view of this connection would answer
+        if not held:
+            connection.rollback()  # else an older read view of this connection would answer
         with connection.cursor() as cursor:
             cursor.execute(text, tuple(values) or None)
             rows = list(cursor.fetchall())
-        connection.rollback()
+        if not held:
+            connection.rollback()
     except (pymysql.err.Error, OSError) as error:
         raise SourceError(f"the source refused `{' '.join(text.split())}`: {error}") from error
     return rows
+
+
+def hold_view(connection: Connection) -> None:
+    """Let this connection see what is committed now, whatever is committed later (InnoDB).
+
+    Source: MySQL manual, "START TRANSACTION", WITH CONSISTENT SNAPSHOT. Raises SourceError.
+    """
+    query(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    query(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT", held=True)
 
 
 def check_cdc_readable(connection: Connection) -> Component:
@@ -147,7 +162,7 @@ def guide_totals(
 ) -> tuple[PartitionTotals, ...]:
     """The source's side of the guide's §5.1 method 1, per partition, whole and in the window.
 
-    One statement, so that all of it is of one moment.
+    Of the moment at which this connection's view was held.
     """
     inside = f"{contract.time} BETWEEN CAST(%s AS DATETIME(3)) AND CAST(%s AS DATETIME(3))"
     bounds = [at.isoformat(sep=" ", timespec="milliseconds") for at in (window.start, window.end)]
@@ -161,6 +176,7 @@ def guide_totals(
         FROM {contract.source} GROUP BY {contract.partition} ORDER BY {contract.partition}
         """,  # noqa: S608 - the names come from the contract
         bounds * 2,
+        held=True,
     )
     return tuple(
         PartitionTotals(
@@ -175,14 +191,32 @@ def guide_totals(
     )
 
 
-def rows(connection: Connection, contract: TableContract) -> pa.Table:
-    """The whole source table, sorted by its key; the contract's columns in the ledger's types."""
+def rows(connection: Connection, contract: TableContract, schema: pa.Schema) -> pa.Table:
+    """The whole source table, sorted by its key; the contract's columns in the types of `schema`.
+
+    Of the moment at which this connection's view was held.
+    Integer keys sort by value and the text keys of our tables, whose collation is binary, by their bytes.
+    Raises SourceError, also when a value does not fit its type.
+    """
+    fields = [schema.field(name) for name in contract.columns]
+    selected = (f"CAST({field.name} AS CHAR)" if _as_text(field.type) else field.name for field in fields)
     fetched = query(
         connection,
-        f"SELECT {', '.join(contract.columns)} FROM {contract.source} ORDER BY {contract.source_key}",  # noqa: S608
+        f"SELECT {', '.join(selected)} FROM {contract.source} ORDER BY {contract.source_key}",  # noqa: S608
+        held=True,
     )
-    schema = pa.schema([ROW_SCHEMA.field(name) for name in contract.columns])
-    columns = zip(*fetched, strict=True) if fetched else ([] for _ in schema)
-    return pa.Table.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-    )
+    columns = zip(*fetched, strict=True) if fetched else ([] for _ in fields)
+    try:
+        arrays = [_array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise SourceError(f"a value of {contract.source} does not fit its type: {error}") from error
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _as_text(kind: pa.DataType) -> bool:
+    """Whether Arrow parses what the server sends: in half the time that Python objects of it take."""
+    return bool(pa.types.is_decimal(kind) or pa.types.is_timestamp(kind))
+
+
+def _array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    return pa.array(values, pa.string()).cast(kind) if _as_text(kind) else pa.array(values, kind)

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-from harness.ledger import DELETE, INSERT, ROW_SCHEMA, UPDATE, Operation, Row
-from harness.model import TableContract
+import pyarrow as pa
 
-DATABASE = "shop"
+from harness.ledger import DELETE, INSERT, UPDATE, Operation
+from harness.model import TableContract
+from harness.source.days import MARKER_PARTITION, PARTITIONS, START_MS, TODAY, sql_time
+from harness.source.draws import Draws
+from harness.source.stream import DATABASE, INITIAL_BATCH, Statement
+
+ROW_SCHEMA = pa.schema(
+    [
+        ("order_id", pa.int64()),
+        ("user_id", pa.int64()),
+        ("order_amount", pa.decimal128(18, 2)),
+        ("order_status", pa.int8()),
+        ("create_time", pa.timestamp("ms")),
+        ("update_time", pa.timestamp("ms")),
+        ("dt", pa.string()),
+    ]
+)
+"""The columns of an order, in the order of the contract."""
 
 CONTRACT = TableContract(
+    name="orders",
     source=f"{DATABASE}.source_orders",
     sink="dwd.dwd_order_detail",
     columns=tuple(ROW_SCHEMA.names),
@@ -21,6 +35,7 @@ CONTRACT = TableContract(
     partition="dt",
     amount="order_amount",
     time="update_time",
+    append_only=False,
 )
 
 DDL = f"""
@@ -47,37 +62,23 @@ WEIGHTS = {
 }
 """How often each kind of action is drawn: the mix of the workload, in one place."""
 
-PARTITIONS = {"2026-07-05": 1, "2026-07-06": 3, "2026-07-07": 1}
-"""The days that orders belong to, and how often each is drawn for the first rows."""
-
-TODAY = "2026-07-06"
-LATE = 0.002
-"""How often an action is on an order of another day than today. Each partition that a checkpoint
-touches costs as many files as it has buckets, and a real day's orders are that day's."""
-
-MARKER_PARTITION = "2026-07-05"
-
-START = datetime(2026, 7, 6, 10)  # noqa: DTZ001 - DATETIME has no zone; the source's is UTC
-"""Where the virtual clock starts. It advances by transactions, so that a seed gives the same times."""
-
 RECENT = 5
 """The skew: a draw u of [0, 1) picks the order that u**RECENT of the day's live orders are younger than."""
 
 STATUSES = 6
-INITIAL_BATCH = 500
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - as START
-_MILLISECOND = timedelta(milliseconds=1)
-_START_MS = (START - _EPOCH) // _MILLISECOND
-_TWO_HOURS_MS = 2 * 60 * 60 * 1000
 _INSERT = f"INSERT INTO {CONTRACT.source} ({', '.join(CONTRACT.columns)}) VALUES "  # noqa: S608 - names are ours
 
 
-class Statement(NamedTuple):
-    """One SQL statement, how many rows it must change, and the operations that makes in the binlog."""
+class OrderRow(NamedTuple):
+    """An order as integers and text: the amount in cents, times as epoch milliseconds in UTC."""
 
-    text: str
-    changed: int
-    operations: tuple[Operation, ...]
+    order_id: int
+    user_id: int
+    amount_cents: int
+    order_status: int
+    create_ms: int
+    update_ms: int
+    dt: str
 
 
 class OrderStream:
@@ -88,13 +89,13 @@ class OrderStream:
     """
 
     def __init__(self, *, seed: int, largest: int) -> None:
-        self._random = random.Random(seed)
+        self._draws = Draws(seed=seed, table=CONTRACT.name)
         self._largest = largest
         # A statement costs more than a row: flat out, transactions are large and so are their inserts.
         self._longest_insert = max(5, largest // 10)
-        self._now_ms = _START_MS
+        self._now_ms = START_MS
         self._next_key = 1
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, OrderRow] = {}
         self._live: dict[str, list[int]] = {day: [] for day in PARTITIONS}  # oldest first
         self._gone: list[int] = []
         self._actions = {
@@ -109,19 +110,13 @@ class OrderStream:
         }
         # Each name as often as its weight: one draw is then one look-up.
         self._mix = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
-        self._first_days = [day for day, weight in PARTITIONS.items() for _ in range(weight)]
-        self._other_days = [day for day in PARTITIONS if day != TODAY]
 
     def initial(self, rows: int) -> Iterator[tuple[Statement, ...]]:
         """Transactions that insert the first rows, last changed within the two hours before START."""
         while rows > 0:
             batch = min(rows, INITIAL_BATCH)
             fresh = [
-                self._row(
-                    self._new_key(),
-                    _START_MS - 1 - self._below(_TWO_HOURS_MS),
-                    self._first_days[self._below(len(self._first_days))],
-                )
+                self._row(self._new_key(), self._draws.first_ms(), self._draws.first_day())
                 for _ in range(batch)
             ]
             yield (self._insert_rows(fresh),)
@@ -129,11 +124,11 @@ class OrderStream:
 
     def transaction(self) -> tuple[Statement, ...]:
         """The next transaction: one to `largest` operations."""
-        self._now_ms += 1 + self._below(9)
-        remaining = 1 + self._below(self._largest)
+        self._now_ms += 1 + self._draws.below(9)
+        remaining = 1 + self._draws.below(self._largest)
         statements: list[Statement] = []
         while remaining > 0:
-            name = self._mix[self._below(len(self._mix))]
+            name = self._mix[self._draws.below(len(self._mix))]
             if not self._live[TODAY] or (remaining == 1 and name in ("rekey", "recreate")):
                 name = "insert"
             for statement in self._actions[name](remaining):
@@ -143,24 +138,24 @@ class OrderStream:
 
     def marker(self, number: int) -> Statement:
         """A fence's marker: a row of its own that no later transaction touches. Draws nothing."""
-        row = Row(-number, 0, 0, 0, self._now_ms, self._now_ms, MARKER_PARTITION)
+        row = OrderRow(-number, 0, 0, 0, self._now_ms, self._now_ms, MARKER_PARTITION)
         return Statement(_INSERT + _values(row), 1, (Operation(INSERT, row),))
 
     def _insert(self, remaining: int) -> list[Statement]:
-        count = min(remaining, 1 + self._below(self._longest_insert))
+        count = min(remaining, 1 + self._draws.below(self._longest_insert))
         return [self._insert_rows([self._fresh(self._now_ms) for _ in range(count)])]
 
     def _update(self, _remaining: int) -> list[Statement]:
         before = self._pick()
         # The next status always differs, so the row changes even when it was updated this very millisecond.
         after = before._replace(order_status=(before.order_status + 1) % STATUSES, update_ms=self._now_ms)
-        if self._random.random() < 0.5:
+        if self._draws.fraction() < 0.5:
             after = after._replace(amount_cents=self._amount())
         return [self._change(before, after)]
 
     def _move(self, _remaining: int) -> list[Statement]:
         before = self._take()
-        after = before._replace(dt=self._other_day(before.dt), update_ms=self._now_ms)
+        after = before._replace(dt=self._draws.other_day(before.dt), update_ms=self._now_ms)
         self._remember(after)
         return [Statement(_update_text(before, after), 1, (Operation(UPDATE, after),))]
 
@@ -172,8 +167,8 @@ class OrderStream:
         before = self._take()
         self._gone.append(before.order_id)
         after = before._replace(order_id=self._new_key(), update_ms=self._now_ms)
-        if self._random.random() < 0.05:
-            after = after._replace(dt=self._other_day(before.dt))
+        if self._draws.fraction() < 0.05:
+            after = after._replace(dt=self._draws.other_day(before.dt))
         self._remember(after)
         operations = (Operation(DELETE, before), Operation(INSERT, after))
         return [Statement(_update_text(before, after), 1, operations)]
@@ -190,50 +185,45 @@ class OrderStream:
     def _revive(self, remaining: int) -> list[Statement]:
         if not self._gone:
             return self._insert(remaining)
-        key = self._gone.pop(self._below(len(self._gone)))
-        return [self._insert_rows([self._row(key, self._now_ms, self._day())])]
+        key = self._gone.pop(self._draws.below(len(self._gone)))
+        return [self._insert_rows([self._row(key, self._now_ms, self._draws.day())])]
 
-    def _insert_rows(self, rows: list[Row]) -> Statement:
+    def _insert_rows(self, rows: list[OrderRow]) -> Statement:
         """One INSERT: the binlog keeps the order of VALUES."""
         for row in rows:
             self._remember(row)
         text = _INSERT + ", ".join(_values(row) for row in rows)
         return Statement(text, len(rows), tuple(Operation(INSERT, row) for row in rows))
 
-    def _change(self, before: Row, after: Row) -> Statement:
+    def _change(self, before: OrderRow, after: OrderRow) -> Statement:
         self._rows[after.order_id] = after
         return Statement(_update_text(before, after), 1, (Operation(UPDATE, after),))
 
-    def _pick(self) -> Row:
+    def _pick(self) -> OrderRow:
         live = self._live_of_a_day()
         return self._rows[live[self._skewed(live)]]
 
-    def _take(self) -> Row:
+    def _take(self) -> OrderRow:
         live = self._live_of_a_day()
         return self._rows.pop(live.pop(self._skewed(live)))
 
     def _live_of_a_day(self) -> list[int]:
         """The live orders of today, seldom those of another day; never an empty list."""
-        return self._live[self._day()] or next(live for live in self._live.values() if live)
+        return self._live[self._draws.day()] or next(live for live in self._live.values() if live)
 
     def _skewed(self, live: list[int]) -> int:
-        younger = int(len(live) * self._random.random() ** RECENT)
+        younger = int(len(live) * self._draws.fraction() ** RECENT)
         return len(live) - 1 - younger
 
-    def _remember(self, row: Row) -> None:
+    def _remember(self, row: OrderRow) -> None:
         self._rows[row.order_id] = row
         self._live[row.dt].append(row.order_id)
 
-    def _fresh(self, at_ms: int) -> Row:
-        return self._row(self._new_key(), at_ms, self._day())
+    def _fresh(self, at_ms: int) -> OrderRow:
+        return self._row(self._new_key(), at_ms, self._draws.day())
 
-    def _day(self) -> str:
-        if self._random.random() >= LATE:
-            return TODAY
-        return self._other_days[self._below(len(self._other_days))]
-
-    def _row(self, key: int, at_ms: int, day: str) -> Row:
-        return Row(key, 1 + self._below(50_000), self._amount(), 0, at_ms, at_ms, day)
+    def _row(self, key: int, at_ms: int, day: str) -> OrderRow:
+        return OrderRow(key, 1 + self._draws.below(50_000), self._amount(), 0, at_ms, at_ms, day)
 
     def _new_key(self) -> int:
         key = self._next_key
@@ -241,42 +231,37 @@ class OrderStream:
         return key
 
     def _amount(self) -> int:
-        return 1 + self._below(500_000)
-
-    def _other_day(self, day: str) -> str:
-        others = [other for other in PARTITIONS if other != day]
-        return others[self._below(len(others))]
-
-    def _below(self, bound: int) -> int:
-        """An integer in [0, bound): four times as fast as randrange, and even enough."""
-        return int(self._random.random() * bound)
-
-
-@lru_cache(maxsize=1024)  # all rows of a transaction share one time
-def _time(at_ms: int) -> str:
-    return f"'{(_EPOCH + at_ms * _MILLISECOND).isoformat(sep=' ', timespec='milliseconds')}'"
+        return 1 + self._draws.below(500_000)
 
 
 def _amount(cents: int) -> str:
     return f"{cents // 100}.{cents % 100:02d}"
 
 
-def _values(row: Row) -> str:
+def _values(row: OrderRow) -> str:
     key, user, cents, status, created, updated, day = row
-    return f"({key}, {user}, {_amount(cents)}, {status}, {_time(created)}, {_time(updated)}, '{day}')"
+    return f"({key}, {user}, {_amount(cents)}, {status}, {sql_time(created)}, {sql_time(updated)}, '{day}')"
 
 
-_LITERALS: tuple[Callable[[Any], str], ...] = (str, str, _amount, str, _time, _time, "'{}'".format)
+_LITERALS: tuple[Callable[[Any], str], ...] = (
+    str,
+    str,
+    _amount,
+    str,
+    sql_time,
+    sql_time,
+    "'{}'".format,
+)
 """How each column of a row is written in SQL."""
 
 
-def _update_text(before: Row, after: Row) -> str:
+def _update_text(before: OrderRow, after: OrderRow) -> str:
     """Set what differs; of two equal rows, set all to what it is."""
     changed = [index for index in range(len(after)) if before[index] != after[index]] or range(len(after))
     assignments = ", ".join(f"{CONTRACT.columns[i]} = {_LITERALS[i](after[i])}" for i in changed)
     return f"UPDATE {CONTRACT.source} SET {assignments} WHERE order_id = {before.order_id}"  # noqa: S608 - ours
 
 
-def _delete_statement(row: Row) -> Statement:
+def _delete_statement(row: OrderRow) -> Statement:
     text = f"DELETE FROM {CONTRACT.source} WHERE order_id = {row.order_id}"  # noqa: S608 - values are ours
     return Statement(text, 1, (Operation(DELETE, row),))

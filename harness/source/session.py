@@ -11,7 +11,7 @@ from pymysql.constants import CLIENT, ER
 
 from harness.errors import SourceError, WaitTimeout
 from harness.source.mysql import Connection
-from harness.source.orders import DATABASE, Statement
+from harness.source.stream import DATABASE, Statement
 from harness.waiting import pause, wait_until
 
 NUMBERS = f"{DATABASE}.harness_transactions"
@@ -194,7 +194,7 @@ def _execute(connection: Connection, number: int, statements: Sequence[Statement
         if changed != statement.changed:
             raise SourceError(
                 f"expected {statement.changed} rows changed, got {changed}, by `{statement.text[:300]}`",
-                todo="nothing but the workload may write to its table",
+                todo="nothing but the workload may write to its tables",
             )
 
 

@@ -1,10 +1,11 @@
-"""The orders workload: one thread that commits seeded transactions, and knows exactly what it committed."""
+"""The workload: one thread that commits seeded transactions on all tables, and knows what it committed."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,23 +13,36 @@ from harness.errors import SourceError, WaitTimeout
 from harness.ledger import Ledger
 from harness.model import FenceMark, WorkloadOutcome
 from harness.source.mysql import Connection
-from harness.source.orders import DDL, MARKER_PARTITION, OrderStream, Statement
 from harness.source.pace import Pace
 from harness.source.session import Session
+from harness.source.stream import Statement, Stream
+from harness.source.templates import TEMPLATES, Template
 
 LARGEST_PACED, LARGEST_FLAT_OUT = 20, 200
-"""The most operations in a transaction. Flat out they are larger: a commit costs a sync of the disk."""
+"""The most operations of a transaction on the template with the largest share; on others in proportion.
+Flat out they are larger: a commit costs a sync of the disk."""
 
 _CHECK_S = 1.0
 
 
-class OrdersWorkload:
-    """Implements ports.Workload on the orders table.
+@dataclass(frozen=True, kw_only=True)
+class _Feed:
+    """A table with what is written to it and what was."""
 
-    `rate` is row changes per second, None means flat out. The same seed, rate kind and number of
-    transactions give the same ledger but for commit times (and fences, which depend on the caller).
-    `bound_s` is how long one transaction may take to commit, with reconnecting. The methods are for
-    one calling thread; `committed` and `ledger` for any.
+    template: Template
+    stream: Stream
+    ledger: Ledger
+
+
+class SourceWorkload:
+    """Implements ports.Workload on the tables of these templates.
+
+    Each transaction changes rows in every table: the next transactions of their streams, in one.
+    `rate` is row changes per second in all tables, None means flat out. The same seed, kind of rate and
+    number of transactions give a table the same operations (but for fences, which depend on the
+    caller), whichever other tables there are. Each table begins with `initial_rows`. `bound_s` is how
+    long one transaction may take to commit, with reconnecting. The methods are for one calling thread;
+    `committed` and `ledger` for any.
     """
 
     def __init__(
@@ -38,14 +52,14 @@ class OrdersWorkload:
         seed: int,
         rate: int | None,
         initial_rows: int,
+        tables: Sequence[str] = tuple(TEMPLATES),
         bound_s: float = 60,
     ) -> None:
         self._seed = seed
         self._initial_rows = initial_rows
         self._bound_s = bound_s
-        self._stream = OrderStream(seed=seed, largest=LARGEST_FLAT_OUT if rate is None else LARGEST_PACED)
+        self._feeds = _feeds(tables, seed=seed, largest=LARGEST_FLAT_OUT if rate is None else LARGEST_PACED)
         self._pace = Pace(rate)
-        self._ledger = Ledger()
         self._session = Session(connect=connect, bound_s=bound_s)
         self._transactions = 0
         self._committed_at_ms = 0
@@ -56,7 +70,8 @@ class OrdersWorkload:
         # What the calling thread and the workload's thread say to each other, under this condition.
         self._told = threading.Condition()
         self._fences_wanted = 0
-        self._mark: FenceMark | None = None
+        self._marks: tuple[FenceMark, ...] = ()
+        self._fences_marked = 0
         self._paused = False
         self._stopping = False
         self._error: Exception | None = None
@@ -65,10 +80,11 @@ class OrdersWorkload:
         """Create the tables and commit the initial rows. Raises SourceError, also if the tables exist."""
         if self._prepared:
             raise SourceError("the workload was prepared before", todo="make a new workload for a new source")
-        self._session.open(DDL)
+        self._session.open(*(feed.template.ddl for feed in self._feeds.values()))
         self._prepared = True
-        for statements in self._stream.initial(self._initial_rows):
-            self._commit(statements)
+        for table, feed in self._feeds.items():
+            for statements in feed.stream.initial(self._initial_rows):
+                self._commit({table: statements})
 
     def start(self) -> None:
         """Begin to commit transactions, in a thread of its own."""
@@ -80,11 +96,11 @@ class OrdersWorkload:
         self._started = time.monotonic()
         self._pace.restart()
         # A daemon: a harness that was interrupted must not hang on it.
-        self._thread = threading.Thread(target=self._run, name="orders-workload", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="workload", daemon=True)
         self._thread.start()
 
-    def fence(self) -> FenceMark:
-        """Pause at a transaction border and commit the marker row last.
+    def fence(self) -> tuple[FenceMark, ...]:
+        """Pause at a transaction border and commit the marker rows of all tables last, in one transaction.
 
         Raises SourceError when the workload has ended, WaitTimeout after two bounds: stop it then.
         """
@@ -94,16 +110,15 @@ class OrdersWorkload:
             self._fences_wanted += 1
             number = self._fences_wanted
             self._told.notify_all()
-            self._told.wait_for(lambda: self._ended() or self._marked(number), timeout=timeout_s)
-            mark = self._mark
-            if mark is None or mark.number != number:
+            self._told.wait_for(lambda: self._ended() or not self._fence_due(), timeout=timeout_s)
+            if self._fences_marked != number:
                 self._require_running("fence")
                 raise WaitTimeout(
-                    f"waited {timeout_s:.0f} s for the marker of fence {number} to commit; last seen: "
+                    f"waited {timeout_s:.0f} s for the markers of fence {number} to commit; last seen: "
                     f"{self._transactions} transactions committed, in flight: {self._session.in_flight}",
                     todo="look at the source: it does not answer, or a lock holds the workload up",
                 )
-            return mark
+            return self._marks
 
     def resume(self) -> None:
         """Go on after a fence. What the pause cost is not caught up."""
@@ -133,7 +148,7 @@ class OrdersWorkload:
         self._outcome = WorkloadOutcome(
             seed=self._seed,
             transactions=self._transactions,
-            operations=len(self._ledger),
+            operations=self.committed(),
             reconnects=self._session.reconnects,
             unresolved=() if in_flight is None else (in_flight,),
             seconds=seconds,
@@ -142,18 +157,15 @@ class OrdersWorkload:
         return self._outcome
 
     def committed(self) -> int:
-        """Operations committed so far."""
-        return len(self._ledger)
+        """Operations committed so far, in all tables."""
+        return sum(len(feed.ledger) for feed in self._feeds.values())
 
-    def ledger(self) -> pa.Table:
-        """The ledger so far, whole transactions only."""
-        return self._ledger.table()
+    def ledger(self, table: str) -> pa.Table:
+        """A table's ledger so far, its part of whole transactions only."""
+        return self._feeds[table].ledger.table()
 
     def _ended(self) -> bool:
         return self._stopping or self._error is not None
-
-    def _marked(self, number: int) -> bool:
-        return self._mark is not None and self._mark.number == number
 
     def _require_running(self, what: str) -> None:
         if self._error:
@@ -167,9 +179,12 @@ class OrdersWorkload:
         try:
             while self._await_turn():
                 if self._fence_due():
-                    self._commit_marker()
+                    self._commit_markers()
                 else:
-                    self._pause(self._pace.delay_s(self._commit(self._stream.transaction())))
+                    changes = self._commit(
+                        {table: feed.stream.transaction() for table, feed in self._feeds.items()}
+                    )
+                    self._pause(self._pace.delay_s(changes))
         except Exception as error:  # noqa: BLE001 - the thread's death is told to whoever calls next
             with self._told:
                 self._error = error
@@ -187,7 +202,7 @@ class OrdersWorkload:
             self._session.keep()
 
     def _fence_due(self) -> bool:
-        return self._fences_wanted > (self._mark.number if self._mark else 0)
+        return self._fences_wanted > self._fences_marked
 
     def _pause(self, delay_s: float) -> None:
         while delay_s > 0:
@@ -199,27 +214,61 @@ class OrdersWorkload:
             if delay_s > 0:
                 self._session.keep()
 
-    def _commit_marker(self) -> None:
+    def _commit_markers(self) -> None:
         number = self._fences_wanted
-        statement = self._stream.marker(number)
-        self._commit((statement,))
-        mark = FenceMark(
-            number=number,
-            operation=len(self._ledger),
-            partition=MARKER_PARTITION,
-            key=statement.operations[0].row.order_id,
-            committed_at_ms=self._committed_at_ms,
-        )
+        markers = {table: feed.stream.marker(number) for table, feed in self._feeds.items()}
+        self._commit({table: (marker,) for table, marker in markers.items()})
+        marks = tuple(self._mark(table, number, markers[table]) for table in self._feeds)
         with self._told:
-            self._mark = mark
+            self._marks, self._fences_marked = marks, number
             self._paused = True
             self._told.notify_all()
 
-    def _commit(self, statements: Sequence[Statement]) -> int:
-        """Commit one transaction and record it; return its number of operations."""
+    def _mark(self, table: str, number: int, marker: Statement) -> FenceMark:
+        feed = self._feeds[table]
+        contract = feed.template.contract
+        ((_, row),) = marker.operations
+        values = dict(zip(contract.columns, row, strict=True))
+        return FenceMark(
+            table=table,
+            number=number,
+            operation=len(feed.ledger),
+            partition=str(values[contract.partition]),
+            key=values[contract.source_key],
+            committed_at_ms=self._committed_at_ms,
+        )
+
+    def _commit(self, parts: Mapping[str, Sequence[Statement]]) -> int:
+        """Commit each table's part in one transaction and record it; return its number of operations."""
+        statements = [statement for part in parts.values() for statement in part]
         self._session.commit(self._transactions + 1, statements)
         self._transactions += 1
         self._committed_at_ms = time.time_ns() // 1_000_000
-        operations = [operation for statement in statements for operation in statement.operations]
-        self._ledger.append(operations, transaction=self._transactions, committed_at_ms=self._committed_at_ms)
-        return len(operations)
+        changes = 0
+        for table, part in parts.items():
+            operations = [operation for statement in part for operation in statement.operations]
+            self._feeds[table].ledger.append(
+                operations, transaction=self._transactions, committed_at_ms=self._committed_at_ms
+            )
+            changes += len(operations)
+        return changes
+
+
+def _feeds(tables: Sequence[str], *, seed: int, largest: int) -> dict[str, _Feed]:
+    unknown = [table for table in tables if table not in TEMPLATES]
+    if unknown or not tables:
+        raise SourceError(
+            f"the workload needs tables to write to, got {', '.join(unknown) or 'none'}",
+            todo=f"name one or more of {', '.join(TEMPLATES)}",
+        )
+    # Of all templates, so that a table's transactions are the same without the others.
+    largest_share = max(template.share for template in TEMPLATES.values())
+    return {
+        table: _Feed(
+            template=template,
+            stream=template.make_stream(seed=seed, largest=largest * template.share // largest_share),
+            ledger=Ledger(template.row_schema),
+        )
+        for table, template in TEMPLATES.items()
+        if table in tables
+    }

@@ -9,24 +9,37 @@ from collections.abc import Callable
 import pymysql
 from pymysql.constants import CLIENT
 
-COLUMNS = ("order_id", "user_id", "order_amount", "order_status", "create_time", "update_time", "dt")
+TABLES = {
+    "shop.source_orders": (
+        "order_id",
+        "user_id",
+        "order_amount",
+        "order_status",
+        "create_time",
+        "update_time",
+        "dt",
+    ),
+    "shop.behavior_log": ("log_id", "user_id", "event_type", "event_time", "dt"),
+}
+"""The columns of each table; the first is its key."""
 LOST = pymysql.err.OperationalError(2013, "Lost connection to MySQL server during query")
 
 Row = tuple[str, ...]
-"""A row as the SQL literals it was written with, in the order of COLUMNS."""
+"""A row as the SQL literals it was written with, in the order of its table's columns."""
 
 
 class FakeServer:
-    """Commits whole transactions and keeps the row changes they made, in order, as a binlog does.
+    """Commits whole transactions and keeps the row changes they made, in order, as a binlog does: each the
+    number of its transaction, its table, its kind and its row.
 
     `losses` maps the n-th packet (from 1) to where its connection is lost: "before" it runs,
     "executed" but not committed, or "committed" but not acknowledged.
     """
 
     def __init__(self, *, losses: dict[int, str] | None = None) -> None:
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, dict[str, Row]] = {table: {} for table in TABLES}
         self.number = 0
-        self.binlog: list[tuple[str, Row]] = []
+        self.binlog: list[tuple[int, str, str, Row]] = []
         self.losses = losses or {}
         self.packets = 0
         self.sessions: dict[int, FakeConnection] = {}
@@ -45,6 +58,10 @@ class FakeServer:
         self.sessions[self._next_thread] = connection
         self._next_thread += 1
         return connection
+
+    def changes(self, table: str) -> list[tuple[str, Row]]:
+        """One table's changes in the binlog: kind and row."""
+        return [(kind, row) for _, changed, kind, row in self.binlog if changed == table]
 
     def restart(self) -> None:
         """End all sessions and count connections from 1 again, as a server does."""
@@ -119,7 +136,7 @@ class FakeConnection:
         self._server.commit_gate.wait(30)
         if self._began:
             self._server.rows, self._server.number = self._rows, self._number
-            self._server.binlog += self._changes
+            self._server.binlog += [(self._number, *change) for change in self._changes]
             self._began = False
         if self._loses == "committed":
             self._lose()
@@ -132,8 +149,9 @@ class FakeConnection:
 
     def _begin(self) -> None:
         self._began = True
-        self._rows, self._number = dict(self._server.rows), self._server.number
-        self._changes: list[tuple[str, Row]] = []
+        self._rows = {table: dict(rows) for table, rows in self._server.rows.items()}
+        self._number = self._server.number
+        self._changes: list[tuple[str, str, Row]] = []
 
     def _lose(self) -> None:
         self._server.after_loss()
@@ -144,32 +162,44 @@ class FakeConnection:
         if match := re.fullmatch(r"UPDATE shop.harness_transactions SET number = (\d+) WHERE id = 1", text):
             self._number = int(match[1])
             return 1
-        if match := re.fullmatch(r"INSERT INTO shop.source_orders \(.*?\) VALUES (.*)", text):
-            rows = [tuple(values.split(", ")) for values in re.findall(r"\(([^()]*)\)", match[1])]
-            for row in rows:
-                assert row[0] not in self._rows, f"duplicate key {row[0]}"
-                self._rows[row[0]] = row
-                self._changes.append(("insert", row))
-            return len(rows)
-        if match := re.fullmatch(r"DELETE FROM shop.source_orders WHERE order_id = (\S+)", text):
-            row = self._rows.pop(match[1], None)
-            self._changes += [("delete", row)] if row else []
+        if match := re.fullmatch(r"INSERT INTO (\S+) \((.*?)\) VALUES (.*)", text):
+            table, columns, values = match.groups()
+            assert tuple(columns.split(", ")) == TABLES[table]
+            return self._insert(
+                table, [tuple(row.split(", ")) for row in re.findall(r"\(([^()]*)\)", values)]
+            )
+        if match := re.fullmatch(r"DELETE FROM (\S+) WHERE (\S+) = (\S+)", text):
+            table, column, key = match.groups()
+            assert column == TABLES[table][0]
+            row = self._rows[table].pop(key, None)
+            self._changes += [(table, "delete", row)] if row else []
             return 1 if row else 0
-        match = re.fullmatch(r"UPDATE shop.source_orders SET (.*) WHERE order_id = (\S+)", text)
+        match = re.fullmatch(r"UPDATE (\S+) SET (.*) WHERE (\S+) = (\S+)", text)
         assert match, f"the fake does not know: {text}"
-        before = self._rows.get(match[2])
+        table, assignments, column, key = match.groups()
+        assert column == TABLES[table][0]
+        return self._update(table, key, dict(text.split(" = ") for text in assignments.split(", ")))
+
+    def _insert(self, table: str, rows: list[Row]) -> int:
+        for row in rows:
+            assert row[0] not in self._rows[table], f"duplicate key {row[0]}"
+            self._rows[table][row[0]] = row
+            self._changes.append((table, "insert", row))
+        return len(rows)
+
+    def _update(self, table: str, key: str, assignments: dict[str, str]) -> int:
+        rows = self._rows[table]
+        before = rows.get(key)
         if before is None:
             return 0
-        values = dict(zip(COLUMNS, before, strict=True))
-        values |= dict(assignment.split(" = ") for assignment in match[1].split(", "))
-        after = tuple(values.values())
+        after = tuple((dict(zip(TABLES[table], before, strict=True)) | assignments).values())
         if after == before:
             return 0
         if after[0] == before[0]:
-            self._changes.append(("update", after))
+            self._changes.append((table, "update", after))
         else:
-            assert after[0] not in self._rows, f"duplicate key {after[0]}"
-            self._changes += [("delete", before), ("insert", after)]
-        del self._rows[before[0]]
-        self._rows[after[0]] = after
+            assert after[0] not in rows, f"duplicate key {after[0]}"
+            self._changes += [(table, "delete", before), (table, "insert", after)]
+        del rows[key]
+        rows[after[0]] = after
         return 1

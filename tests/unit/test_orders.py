@@ -6,8 +6,10 @@ from collections import Counter
 
 import pytest
 
-from harness.ledger import Operation, Row
-from harness.source.orders import CONTRACT, DDL, PARTITIONS, OrderStream, Statement
+from harness.ledger import Operation
+from harness.source.days import PARTITIONS
+from harness.source.orders import CONTRACT, DDL, OrderRow, OrderStream
+from harness.source.stream import Statement
 
 
 def transactions(*, seed: int = 1, count: int = 400, largest: int = 20) -> list[tuple[Statement, ...]]:
@@ -53,7 +55,7 @@ def test_a_transaction_has_one_to_the_largest_number_of_operations(largest: int)
 
 
 def test_every_operation_is_legal_where_it_stands() -> None:
-    live: dict[int, Row] = {}
+    live: dict[int, OrderRow] = {}
     for kind, row in operations(transactions()):
         if kind == "insert":
             assert row.order_id not in live
@@ -67,7 +69,7 @@ def test_every_operation_is_legal_where_it_stands() -> None:
 
 def test_every_kind_of_change_occurs() -> None:
     seen: Counter[str] = Counter()
-    live: dict[int, Row] = {}
+    live: dict[int, OrderRow] = {}
     deleted_in: dict[int, int] = {}
     for number, statements in enumerate(transactions()):
         for statement in statements:

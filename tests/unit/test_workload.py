@@ -6,22 +6,33 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake_mysql import COLUMNS, FakeConnection, FakeServer, Row
+from fake_mysql import FakeConnection, FakeServer, Row
 
 from harness.errors import SourceError, WaitTimeout
 from harness.ledger import state_after
-from harness.source.orders import MARKER_PARTITION
+from harness.source.days import MARKER_PARTITION
 from harness.source.pace import BURST_S, Pace
-from harness.source.workload import OrdersWorkload
+from harness.source.templates import TEMPLATES
+from harness.source.workload import SourceWorkload
 from harness.waiting import wait_until
 
-INITIAL_PACKETS = 1
+BOTH = ("orders", "behavior-log")
+INITIAL_PACKETS = 2
 
 
-def workload(server: FakeServer, *, rate: int | None = 20_000, seed: int = 5, bound_s: float = 5) -> Any:
+def workload(
+    server: FakeServer,
+    *,
+    tables: tuple[str, ...] = BOTH,
+    rate: int | None = 20_000,
+    seed: int = 5,
+    bound_s: float = 5,
+) -> Any:
     # The fake stands in for pymysql's connection as far as the workload uses it.
     connect: Any = server.connect
-    return OrdersWorkload(connect=connect, seed=seed, rate=rate, initial_rows=100, bound_s=bound_s)
+    return SourceWorkload(
+        connect=connect, seed=seed, rate=rate, initial_rows=100, tables=tables, bound_s=bound_s
+    )
 
 
 def started(server: FakeServer, **options: Any) -> Any:
@@ -35,6 +46,13 @@ def until_committed(made: Any, operations: int) -> None:
     wait_until("operations", lambda: made.committed() >= operations, timeout_s=20, every_s=0.005)
 
 
+def until_recorded(made: Any, table: str, operations: int) -> None:
+    def enough() -> bool:
+        return bool(made.ledger(table).num_rows >= operations)
+
+    wait_until("operations of a table", enough, timeout_s=20, every_s=0.02)
+
+
 def until_ended(made: Any) -> None:
     def refused() -> bool:
         try:
@@ -46,17 +64,41 @@ def until_ended(made: Any) -> None:
     wait_until("the workload to end", refused, timeout_s=20, every_s=0.01)
 
 
-def literals(entry: dict[str, Any]) -> Row:
+def literals(table: str, entry: dict[str, Any]) -> Row:
     def text(value: Any) -> str:
         if hasattr(value, "isoformat"):
             return f"'{value.isoformat(sep=' ', timespec='milliseconds')}'"
         return f"'{value}'" if isinstance(value, str) else str(value)
 
-    return tuple(text(entry[name]) for name in COLUMNS)
+    return tuple(text(entry[name]) for name in TEMPLATES[table].contract.columns)
 
 
-def changes(made: Any) -> list[tuple[str, Row]]:
-    return [(entry["kind"], literals(entry)) for entry in made.ledger().to_pylist()]
+def recorded(made: Any, *, tables: tuple[str, ...] = BOTH) -> dict[str, list[tuple[int, str, Row]]]:
+    """The ledger of each table: transaction, kind and row."""
+    return {
+        table: [
+            (entry["transaction"], entry["kind"], literals(table, entry))
+            for entry in made.ledger(table).to_pylist()
+        ]
+        for table in tables
+    }
+
+
+def logged(server: FakeServer, *, tables: tuple[str, ...] = BOTH) -> dict[str, list[tuple[int, str, Row]]]:
+    """What `recorded` must be: the binlog, table by table."""
+    return {
+        table: [
+            (number, kind, row)
+            for number, changed, kind, row in server.binlog
+            if changed == TEMPLATES[table].contract.source
+        ]
+        for table in tables
+    }
+
+
+def operations_of(made: Any, table: str) -> list[tuple[str, Row]]:
+    """A table's operations without the numbers of their transactions."""
+    return [(kind, row) for _, kind, row in recorded(made, tables=(table,))[table]]
 
 
 @pytest.fixture
@@ -66,30 +108,71 @@ def server() -> Iterator[FakeServer]:
     made.commit_gate.set()
 
 
-def test_the_ledger_is_the_binlog_operation_by_operation(server: FakeServer) -> None:
+def test_the_ledgers_of_both_tables_are_the_binlog_operation_by_operation(server: FakeServer) -> None:
     made = started(server)
     until_committed(made, 3000)
     outcome = made.stop()
 
-    assert changes(made) == server.binlog
+    assert recorded(made) == logged(server)
     assert (outcome.error, outcome.unresolved, outcome.reconnects) == ("", (), 0)
     assert (outcome.operations, outcome.transactions) == (len(server.binlog), server.number)
 
 
-def test_at_every_fence_the_state_after_the_marker_is_the_source(server: FakeServer) -> None:
-    made = started(server)
+@pytest.mark.parametrize("tables", [BOTH, ("orders",), ("behavior-log",)])
+def test_at_every_fence_the_state_after_the_marker_is_the_source(
+    server: FakeServer, tables: tuple[str, ...]
+) -> None:
+    made = started(server, tables=tables)
     for number in (1, 2, 3):
         until_committed(made, 500 * number)
-        mark = made.fence()
-        state = state_after(made.ledger(), mark.operation, key="order_id")
+        marks = made.fence()
 
-        assert {row[0]: row for row in map(literals, state.to_pylist())} == server.rows
-        assert (mark.number, mark.key, mark.partition) == (number, -number, MARKER_PARTITION)
-        assert made.ledger().to_pylist()[-1]["order_id"] == -number
-        assert mark.operation == made.committed()
+        assert [mark.table for mark in marks] == list(tables)
+        assert sum(mark.operation for mark in marks) == made.committed()
+        for mark in marks:
+            contract = TEMPLATES[mark.table].contract
+            ledger = made.ledger(mark.table)
+            state = state_after(ledger, mark.operation, key=contract.source_key).to_pylist()
+            last = ledger.to_pylist()[-1]
+            key = -number if mark.table == "orders" else f"marker-{number}"
+
+            source = server.rows[contract.source]
+            assert source == {row[0]: row for row in (literals(mark.table, entry) for entry in state)}
+            assert (mark.number, mark.key, mark.partition) == (number, key, MARKER_PARTITION)
+            assert (mark.key, mark.operation) == (last[contract.source_key], last["operation"])
         made.resume()
 
     assert made.stop().error == ""
+
+
+def test_the_markers_of_all_tables_are_one_transaction_of_their_own(server: FakeServer) -> None:
+    made = started(server)
+    until_committed(made, 500)
+    made.fence()
+    entries = [entry for entry in server.binlog if entry[0] == server.number]
+
+    assert [(table, kind) for _, table, kind, _ in entries] == [
+        ("shop.source_orders", "insert"),
+        ("shop.behavior_log", "insert"),
+    ]
+    assert [row[0] for *_, row in entries] == ["-1", "'marker-1'"]
+    assert {made.ledger(table).to_pylist()[-1]["transaction"] for table in BOTH} == {server.number}
+    made.stop()
+
+
+@pytest.mark.parametrize("place", ["before", "executed", "committed"])
+def test_markers_whose_connection_is_lost_are_committed_once_in_all_tables_together(place: str) -> None:
+    server = FakeServer()
+    made = started(server)
+    made.fence()
+    server.losses = {server.packets + 1: place}
+    marks = made.fence()
+    written = [(number, row[0]) for number, _, _, row in server.binlog if row[0] in ("-2", "'marker-2'")]
+
+    assert written == [(server.number, "-2"), (server.number, "'marker-2'")]
+    assert [mark.number for mark in marks] == [2, 2]
+    assert made.stop().reconnects == 1
+    assert recorded(made) == logged(server)
 
 
 def test_nothing_is_committed_between_fence_and_resume(server: FakeServer) -> None:
@@ -99,21 +182,81 @@ def test_nothing_is_committed_between_fence_and_resume(server: FakeServer) -> No
     second = made.fence()
 
     assert server.packets == packets + 1
-    assert second.number == 2
+    assert {mark.number for mark in second} == {2}
     made.resume()
-    until_committed(made, second.operation + 100)
+    until_committed(made, made.committed() + 100)
     made.stop()
 
 
-def test_the_same_seed_gives_the_same_ledger_but_for_commit_times(server: FakeServer) -> None:
+def test_the_same_seed_gives_the_same_ledgers_but_for_commit_times(server: FakeServer) -> None:
     ledgers = []
     for source in (server, FakeServer()):
         made = started(source)
-        until_committed(made, 1000)
+        until_recorded(made, "behavior-log", 400)
         made.stop()
-        ledgers.append(made.ledger().drop_columns(["committed_at_ms"]).slice(0, 1000))
+        ledgers.append([made.ledger(table).drop_columns(["committed_at_ms"]).slice(0, 400) for table in BOTH])
 
     assert ledgers[0] == ledgers[1]
+    assert [ledger.num_rows for ledger in ledgers[0]] == [400, 400]
+
+
+@pytest.mark.parametrize("rate", [20_000, None])
+@pytest.mark.parametrize("table", BOTH)
+def test_a_table_has_the_same_operations_with_and_without_the_other(table: str, rate: int | None) -> None:
+    operations = []
+    for tables in (BOTH, (table,)):
+        made = started(FakeServer(), tables=tables, rate=rate)
+        until_recorded(made, table, 700)
+        made.stop()
+        operations.append(operations_of(made, table)[:700])
+
+    assert operations[0] == operations[1]
+    assert len(operations[0]) == 700
+
+
+@pytest.mark.parametrize("rate", [20_000, None])
+def test_about_three_of_ten_changes_are_of_the_log(server: FakeServer, rate: int | None) -> None:
+    made = started(server, rate=rate)
+    until_committed(made, 20_000)
+    made.stop()
+    share = (made.ledger("behavior-log").num_rows - 100) / (made.committed() - 200)
+
+    assert 0.27 < share < 0.33
+
+
+def test_every_transaction_inserts_into_the_log(
+    server: FakeServer,
+) -> None:
+    made = started(server)
+    until_committed(made, 2000)
+    outcome = made.stop()
+    numbers = set(made.ledger("behavior-log").column("transaction").to_pylist())
+
+    assert numbers == set(range(2, outcome.transactions + 1))  # the first holds the first orders
+
+
+def test_the_log_is_only_inserted_into(server: FakeServer) -> None:
+    made = started(server)
+    until_committed(made, 2000)
+    made.stop()
+
+    assert {kind for kind, _ in server.changes("shop.behavior_log")} == {"insert"}
+    assert {kind for kind, _ in server.changes("shop.source_orders")} == {"insert", "update", "delete"}
+
+
+def test_the_rate_counts_the_changes_of_all_tables(server: FakeServer) -> None:
+    made = started(server, rate=400)
+    until_committed(made, 200 + 600)
+    outcome = made.stop()
+
+    # A slow machine may fall behind the rate, but the rate is never exceeded by more than a transaction.
+    assert outcome.operations - 200 <= 400 * outcome.seconds + 28
+
+
+@pytest.mark.parametrize("tables", [(), ("orders", "clicks")])
+def test_tables_without_a_template_are_refused(server: FakeServer, tables: tuple[str, ...]) -> None:
+    with pytest.raises(SourceError, match=r"needs tables to write to, got (none|clicks)"):
+        workload(server, tables=tables)
 
 
 @pytest.mark.parametrize("place", ["before", "executed", "committed"])
@@ -123,18 +266,18 @@ def test_a_lost_connection_leaves_every_transaction_committed_exactly_once(place
     until_committed(made, 1000)
     outcome = made.stop()
 
-    assert changes(made) == server.binlog
+    assert recorded(made) == logged(server)
     assert (outcome.error, outcome.unresolved, outcome.reconnects) == ("", (), 5)
     assert outcome.transactions == server.number
     assert len(server.killed) == 5
 
 
 def test_a_connection_lost_while_preparing_is_resolved_too() -> None:
-    server = FakeServer(losses={1: "committed"})
+    server = FakeServer(losses={2: "committed"})
     made = workload(server)
     made.prepare()
 
-    assert changes(made) == server.binlog
+    assert recorded(made) == logged(server)
     assert made.stop().reconnects == 1
 
 
@@ -175,20 +318,20 @@ def test_a_stranger_with_the_id_of_the_lost_connection_is_not_killed() -> None:
 
     assert made.stop().error == ""
     assert (server.killed, len(strangers)) == ([], 1)
-    assert changes(made) == server.binlog
+    assert recorded(made) == logged(server)
 
 
 def test_other_rows_changed_than_expected_end_the_workload_rolled_back(server: FakeServer) -> None:
     made = workload(server)
     made.prepare()
-    server.rows.clear()
+    server.rows["shop.source_orders"].clear()
     made.start()
     until_ended(made)
     outcome = made.stop()
 
     assert "expected 1 rows changed, got 0" in outcome.error
     assert outcome.unresolved == ()
-    assert changes(made) == server.binlog
+    assert recorded(made) == logged(server)
 
 
 def test_the_death_of_the_workload_is_told_at_the_next_fence() -> None:
@@ -205,7 +348,7 @@ def test_the_death_of_the_workload_is_told_at_the_next_fence() -> None:
 def test_a_fence_that_does_not_come_says_what_it_waited_for(server: FakeServer) -> None:
     made = started(server, bound_s=0.1)
     server.commit_gate.clear()
-    with pytest.raises(WaitTimeout, match=r"waited 0 s for the marker of fence 1 .* in flight: \d+"):
+    with pytest.raises(WaitTimeout, match=r"waited 0 s for the markers of fence 1 .* in flight: \d+"):
         made.fence()
     outcome = made.stop()
 
