@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +21,7 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The settings of a run, in the guide's order: SETs of the job, of the cluster, table options.
+    """The settings of a run, in the guide's order: SETs of each job, of the cluster, options by table.
 
     The other fields are lines to print: `differences` from the guide, one per override;
     `adapted`, applied with another value than the guide prints; `unapplied`, not applied at all.
@@ -30,10 +30,19 @@ class Profile:
     name: str
     flink: Settings
     cluster: Settings
-    table: Settings
+    tables: tuple[tuple[str, Settings], ...]
     differences: tuple[str, ...]
     adapted: tuple[str, ...]
     unapplied: tuple[str, ...]
+
+    def table(self, name: str) -> dict[str, str]:
+        """The options of a table, by its name. Raises UsageError when the profile has none for it."""
+        tables = dict(self.tables)
+        if name not in tables:
+            raise UsageError(
+                f"profile {self.name} has no options for table {name!r}", todo=f"it has: {', '.join(tables)}"
+            )
+        return dict(tables[name])
 
 
 class Adaptation(BaseModel):
@@ -59,7 +68,7 @@ class GuideFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     flink: dict[str, str]
     cluster: dict[str, str]
-    table: dict[str, str]
+    tables: dict[str, dict[str, str]]
     adapted: dict[str, Adaptation]
     unapplied: tuple[Unapplied, ...]
 
@@ -78,7 +87,7 @@ class OverrideFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     flink: dict[str, Override] = {}
     cluster: dict[str, Override] = {}
-    table: dict[str, Override] = {}
+    tables: dict[str, dict[str, Override]] = {}
 
 
 File = TypeVar("File", GuideFile, OverrideFile)
@@ -103,20 +112,23 @@ def load_profile(name: str, *, run: str, jobs: Path | None = None) -> Profile:
         raise UsageError(f"unknown profile {name!r}", todo=f"{hint}profiles are: {', '.join(names)}")
     guide = _parse(GuideFile, _folder(jobs) / f"{GUIDE}.yaml")
     overrides = OverrideFile() if name == GUIDE else _parse(OverrideFile, _folder(jobs) / f"{name}.yaml")
+    _refuse_new_tables(name, guide.tables, overrides.tables)
+    sections = {
+        "flink": (guide.flink, overrides.flink),
+        "cluster": (guide.cluster, overrides.cluster),
+        **{table: (guide.tables[table], overrides.tables.get(table, {})) for table in guide.tables},
+    }
     differences: list[str] = []
     applied: dict[str, Settings] = {}
-    for section, settings, changes in (
-        ("flink", guide.flink, overrides.flink),
-        ("cluster", guide.cluster, overrides.cluster),
-        ("table", guide.table, overrides.table),
-    ):
+    for section, (settings, changes) in sections.items():
         _refuse_new_keys(name, section, settings, changes)
         applied[section] = tuple(
             (key, (changes[key].value if key in changes else value).replace("${run}", run))
             for key, value in settings.items()
         )
+        where = f"{section}: " if section in guide.tables else ""
         differences += [
-            f"{key}: {value} → {changes[key].value} ({changes[key].why})"
+            f"{where}{key}: {value} → {changes[key].value} ({changes[key].why})"
             for key, value in settings.items()
             if key in changes
         ]
@@ -124,10 +136,10 @@ def load_profile(name: str, *, run: str, jobs: Path | None = None) -> Profile:
         name=name,
         flink=applied["flink"],
         cluster=applied["cluster"],
-        table=applied["table"],
+        tables=tuple((table, applied[table]) for table in guide.tables),
         differences=tuple(differences),
         adapted=tuple(
-            f"{key}: {item.guide} → {(guide.flink | guide.table)[key].replace('${run}', run)} ({item.why})"
+            f"{key}: {item.guide} → {guide.flink[key].replace('${run}', run)} ({item.why})"
             for key, item in guide.adapted.items()
         ),
         unapplied=tuple(f"{item.option} (§{item.section}): {item.why}" for item in guide.unapplied),
@@ -145,6 +157,15 @@ def _parse(form: type[File], path: Path) -> File:
         raise HarnessError(
             f"profile {path} can't be used: {error}", todo="mend the profile's file"
         ) from error
+
+
+def _refuse_new_tables(name: str, known: Collection[str], changed: Collection[str]) -> None:
+    for table in changed:
+        if table not in known:
+            raise HarnessError(
+                f"profile {name}: tables: {table}: expected a table of the guide: {', '.join(known)}",
+                todo=f"mend jobs/profiles/{name}.yaml",
+            )
 
 
 def _refuse_new_keys(

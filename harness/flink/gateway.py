@@ -100,13 +100,18 @@ class GatewaySession:
             return
 
 
+_OF_THE_GATEWAY = (
+    "at ",
+    "...",
+    "<Exception",
+    "End of exception",
+    "Internal server",
+    "org.apache.flink.table.gateway.",  # says that the gateway failed to run it, not why
+)
+
+
 def _engine_message(text: str) -> str:
-    """The causes in an error of the gateway, innermost last, without stack frames."""
-    causes = [line.strip() for line in text.splitlines()]
-    kept = [
-        line.removeprefix("Caused by: ")
-        for line in causes
-        if line and not line.startswith(("at ", "...", "<Exception", "End of exception", "Internal server"))
-    ]
-    seen = list(dict.fromkeys(kept))
-    return "\n".join(line[:400] for line in seen[-8:])
+    """The causes in an error of the gateway, innermost last, without stack frames and its own words."""
+    lines = [line.strip().removeprefix("Caused by: ") for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(_OF_THE_GATEWAY)]
+    return "\n".join(line[:400] for line in list(dict.fromkeys(told or lines))[-8:])

@@ -1,4 +1,4 @@
-"""SQL scripts of jobs: fill in their variables, split them, submit them."""
+"""SQL scripts of jobs: fill in their variables, split them, submit them through the SQL gateway."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from string import Template
 import sqlparse
 
 from harness.errors import SqlError
-from harness.flink.gateway import GatewaySession
+from harness.flink.gateway import GatewaySession, SqlGateway
+from harness.flink.rest import FlinkRest
+from harness.flink.rest_job import RESTORE_FROM, RestJob
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +52,50 @@ def load(path: Path, variables: Mapping[str, str]) -> tuple[Statement, ...]:
     return tuple(statements)
 
 
-def submit(session: GatewaySession, path: Path, statements: tuple[Statement, ...]) -> str:
-    """Run the statements in order; return the id of the one job that they started.
+class SqlProgram:
+    """A script with its variables; called with a path to restore from, it submits."""
+
+    def __init__(
+        self,
+        gateway: SqlGateway,
+        rest: FlinkRest,
+        *,
+        script: Path,
+        variables: Mapping[str, str],
+        settings: Mapping[str, str],
+    ) -> None:
+        """`settings` are Flink's, for this job: those of the session in which the script runs."""
+        self._gateway = gateway
+        self._rest = rest
+        self._script = script
+        self._variables = dict(variables)
+        self._settings = dict(settings)
+
+    def __call__(self, restore_from: str = "") -> RestJob:
+        """Submit the job, from a savepoint or retained checkpoint when a path is given.
+
+        Raises SqlError with file, line and the engine's own message.
+        """
+        statements = load(self._script, self._variables)
+        restore = {RESTORE_FROM: restore_from} if restore_from else {}
+        session = self._gateway.open({**self._settings, **restore})
+        try:
+            started = submit(session, self._script, statements)
+        finally:
+            session.close()
+        return RestJob(self._rest, started.job_id, program=f"{self._script}:{started.line}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """The job that a script started, and the line of the statement that did."""
+
+    job_id: str
+    line: int
+
+
+def submit(session: GatewaySession, path: Path, statements: tuple[Statement, ...]) -> Started:
+    """Run the statements in order; return the one job that they started.
 
     Raises SqlError with file, line and the engine's own message, or when not exactly one job started.
     """
@@ -62,7 +106,7 @@ def submit(session: GatewaySession, path: Path, statements: tuple[Statement, ...
         except SqlError as error:
             raise SqlError(f"{path}:{statement.line}: {error.what}") from error
         if result.job_id:
-            jobs.append(result.job_id)
+            jobs.append(Started(job_id=result.job_id, line=statement.line))
     if len(jobs) != 1:
         raise SqlError(
             f"{path}: started {len(jobs)} jobs, expected exactly one", todo="end the script with one INSERT"

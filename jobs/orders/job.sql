@@ -45,7 +45,8 @@ CREATE TEMPORARY TABLE source_orders (
     'table-name' = 'source_orders',
     'server-id' = '${server_id_range}',  -- one range per job: a shared id makes MySQL cut the other off
     'server-time-zone' = 'UTC',
-    'scan.startup.mode' = 'initial'
+    'scan.startup.mode' = 'initial',
+    'scan.incremental.snapshot.chunk.size' = '${chunk_size}'
 );
 
 INSERT INTO paimon.dwd.dwd_order_detail

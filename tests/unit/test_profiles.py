@@ -28,7 +28,7 @@ guide_sets = (
     ("restart-strategy.fixed-delay.attempts", "3"),
     ("restart-strategy.fixed-delay.delay", "30s"),
 )
-guide_table = (
+guide_orders = (
     ("bucket", "16"),
     ("bucket-key", "order_id"),
     ("file.format", "orc"),
@@ -40,11 +40,21 @@ guide_table = (
     ("snapshot.time-retained", "48h"),
     ("commit.max-retries", "20"),
 )
+guide_log = (
+    ("bucket", "-1"),
+    ("file.format", "parquet"),
+    ("changelog-producer", "none"),
+    ("snapshot.num-retained.min", "10"),
+    ("snapshot.num-retained.max", "100"),
+    ("snapshot.time-retained", "24h"),
+)
 guide_cluster = (("heartbeat.interval", "10000"), ("heartbeat.timeout", "50000"))
 
 
 def settings(profile: Profile) -> list[tuple[str, str]]:
-    return [*profile.flink, *profile.cluster, *profile.table]
+    """Every setting; a table's with the table's name before it, as the differences are told."""
+    of_tables = [(f"{name}: {key}", value) for name, table in profile.tables for key, value in table]
+    return [*profile.flink, *profile.cluster, *of_tables]
 
 
 def changed() -> dict[str, tuple[str, str]]:
@@ -59,7 +69,7 @@ def kind(key: str, value: str) -> str:
         return "time"
     if key == "restart-strategy.fixed-delay.attempts":
         return "restart attempts"
-    if key.startswith("snapshot.num-retained."):
+    if ": snapshot.num-retained." in key:
         return "retention"
     return "something else"
 
@@ -76,7 +86,8 @@ def test_guide_sets_what_the_guide_sets_in_its_order() -> None:
     profile = load_profile("guide", run="r1")
 
     assert guide_sets == profile.flink
-    assert guide_table == profile.table
+    assert dict(guide_orders) == profile.table("orders")
+    assert dict(guide_log) == profile.table("behavior-log")
     assert guide_cluster == profile.cluster
 
 
@@ -91,12 +102,15 @@ def test_fast_has_the_keys_of_guide_in_the_same_order() -> None:
 
     assert [key for key, _ in guide.flink] == [key for key, _ in fast.flink]
     assert [key for key, _ in guide.cluster] == [key for key, _ in fast.cluster]
-    assert [key for key, _ in guide.table] == [key for key, _ in fast.table]
+    for name, options in guide.tables:
+        assert [key for key, _ in options] == list(fast.table(name))
 
 
 def test_fast_differs_from_guide_in_nothing_but_the_overrides_it_lists() -> None:
     path = resources.folder("jobs") / "profiles" / "fast.yaml"
-    listed = {key for section in yaml.safe_load(path.read_text(encoding="utf-8")).values() for key in section}
+    file = yaml.safe_load(path.read_text(encoding="utf-8"))
+    listed = {key for section in ("flink", "cluster") for key in file[section]}
+    listed |= {f"{table}: {key}" for table, options in file["tables"].items() for key in options}
 
     assert listed == set(changed())
 
@@ -155,6 +169,13 @@ def test_an_unknown_profile_gets_the_nearest_name() -> None:
     assert expected == caught.value.todo
 
 
+def test_a_table_without_options_is_an_error_that_names_those_there_are() -> None:
+    with pytest.raises(UsageError, match="profile guide has no options for table 'log'") as caught:
+        load_profile("guide", run="r1").table("log")
+
+    assert "it has: orders, behavior-log" == caught.value.todo
+
+
 def test_the_profiles_are_fast_and_guide() -> None:
     expected = ("fast", "guide")
 
@@ -165,9 +186,10 @@ def test_the_profiles_are_fast_and_guide() -> None:
     ("content", "complaint"),
     [
         ("flink: {new.key: {value: a, why: b}}", "new.key.*the guide has no such key"),
-        ("table: {bucket: {value: '16', why: b}}", "bucket.*that is the guide's own value"),
-        ("table: {bucket: {value: '8'}}", "why"),
-        ("table: {bucket: {value: '8', why: ''}}", "why"),
+        ("tables: {orders: {bucket: {value: '16', why: b}}}", "bucket.*that is the guide's own value"),
+        ("tables: {orders: {bucket: {value: '8'}}}", "why"),
+        ("tables: {orders: {bucket: {value: '8', why: ''}}}", "why"),
+        ("tables: {log: {bucket: {value: '8', why: b}}}", "tables: log: expected a table of the guide"),
         ("tabel: {}", "tabel"),
         ("flink: [", "can't be used"),
     ],

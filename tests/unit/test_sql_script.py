@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_flink import answers_of, client, job
 from fake_http import ADDRESS, FakeHttp, Series, answer
 
 from harness import resources
-from harness.errors import SqlError
+from harness.errors import JobEnded, SqlError
 from harness.flink import sql_script
 from harness.flink.gateway import GatewaySession, SqlGateway
-from harness.flink.sql_script import Statement
+from harness.flink.sql_script import SqlProgram, Started, Statement
 
 SCRIPT = """-- what it is for
 -- in two lines
@@ -32,7 +34,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def session(*, jobs: list[str]) -> GatewaySession:
+def gateway(*, jobs: list[str]) -> FakeHttp:
     """A gateway that answers the statements one after the other, each with a job's id or an error."""
     pages: list[Any] = [
         answer(500, {"errors": ["Object 'b' not found"]})
@@ -40,15 +42,29 @@ def session(*, jobs: list[str]) -> GatewaySession:
         else {"resultType": "EOS", "jobID": job or None, "results": {"data": []}}
         for job in jobs
     ]
-    transport = FakeHttp(
+    return FakeHttp(
         {
             "POST /v3/sessions": {"sessionHandle": "s"},
             "POST /v3/sessions/s/statements": {"operationHandle": "o"},
             "GET /v3/sessions/s/operations/o/result/0?rowFormat=JSON": Series(*pages),
             "DELETE /v3/sessions/s/operations/o/close": {"status": "CLOSED"},
+            "DELETE /v3/sessions/s": {"status": "CLOSED"},
         }
     )
-    return SqlGateway(lambda: ADDRESS, http=transport.session()).open()
+
+
+def session(*, jobs: list[str]) -> GatewaySession:
+    return SqlGateway(lambda: ADDRESS, http=gateway(jobs=jobs).session()).open()
+
+
+def program(transport: FakeHttp, script: Path) -> SqlProgram:
+    return SqlProgram(
+        SqlGateway(lambda: ADDRESS, http=transport.session()),
+        client(answers_of("a1b2", **{"": job("FAILED")})),
+        script=script,
+        variables={"table": "a"},
+        settings={"pipeline.name": "orders"},
+    )
 
 
 def test_statements_come_with_the_lines_on_which_they_start(tmp_path: Path) -> None:
@@ -109,9 +125,10 @@ def test_a_script_that_is_not_there_is_told_by_its_path(tmp_path: Path) -> None:
 
 
 def test_the_one_job_that_a_script_starts_is_returned(tmp_path: Path) -> None:
-    statements = sql_script.load(written(tmp_path, "USE a; INSERT INTO a SELECT 1;"), {})
+    statements = sql_script.load(written(tmp_path, "USE a;\nINSERT INTO a SELECT 1;"), {})
+    started = sql_script.submit(session(jobs=["", "a1b2"]), tmp_path, statements)
 
-    assert "a1b2" == sql_script.submit(session(jobs=["", "a1b2"]), tmp_path, statements)
+    assert Started(job_id="a1b2", line=2) == started
 
 
 @pytest.mark.parametrize(("jobs", "count"), [(["", ""], 0), (["a1b2", "c3d4"], 2)])
@@ -133,10 +150,42 @@ def test_a_statement_that_fails_is_told_with_file_line_and_the_engines_words(tmp
     assert f"{path}:2: Object 'b' not found" == caught.value.what
 
 
+@pytest.mark.parametrize(
+    ("path", "restore"),
+    [("", {}), ("s3://sp/savepoint-a", {"execution.savepoint.path": "s3://sp/savepoint-a"})],
+    ids=["from nothing", "from a savepoint"],
+)
+def test_a_program_is_submitted_in_a_session_with_its_settings_and_where_it_starts(
+    tmp_path: Path, path: str, restore: dict[str, str]
+) -> None:
+    transport = gateway(jobs=["", "a1b2"])
+    started = program(transport, written(tmp_path, "USE x;\nINSERT INTO ${table} SELECT 1;"))(path)
+
+    assert "a1b2" == started.job_id
+    assert {"properties": {"pipeline.name": "orders"} | restore} == transport.bodies[0]
+    assert "DELETE /v3/sessions/s" == transport.asked[-1]
+
+
+def test_a_programs_job_that_ends_names_the_script_and_the_line_that_started_it(tmp_path: Path) -> None:
+    script = written(tmp_path, "USE x;\nINSERT INTO ${table} SELECT 1;")
+    started = program(gateway(jobs=["", "a1b2"]), script)("")
+
+    with pytest.raises(JobEnded, match=rf"^{re.escape(str(script))}:2: job a1b2 is FAILED"):
+        started.raise_if_ended()
+
+
+def test_the_session_of_a_program_that_fails_is_closed(tmp_path: Path) -> None:
+    transport = gateway(jobs=["error"])
+    with pytest.raises(SqlError, match=r"job\.sql:1: Object 'b' not found"):
+        program(transport, written(tmp_path, "SELECT * FROM b;"))("")
+
+    assert "DELETE /v3/sessions/s" == transport.asked[-1]
+
+
 def test_the_orders_script_ends_with_its_one_insert() -> None:
     names = (
         "warehouse s3_endpoint s3_access_key s3_secret_key table_options source_host source_port "
-        "source_user source_password server_id_range"
+        "source_user source_password server_id_range chunk_size"
     )
     path = resources.folder("jobs") / "orders" / "job.sql"
     found = sql_script.load(path, dict.fromkeys(names.split(), "'bucket' = '16'"))
