@@ -3,97 +3,158 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 import pyarrow as pa
-from pypaimon_rust.datafusion import SQLContext
+from pypaimon_rust.datafusion import PaimonCatalog, SQLContext
 
 from harness.errors import ReaderError, SinkFilesMissing
-from harness.model import PartitionTotals, SnapshotId, TableContract, TimeWindow
-from harness.paimon.totals import totals_from, totals_query
+from harness.model import Reading, SnapshotId, SnapshotRecord, TableContract
+from harness.paimon.asking import Answer, ask_patiently
+from harness.paimon.deltas import read_additions
+from harness.paimon.totals import Branch, totals_from, totals_query
 from harness.paimon.warehouse import Warehouse
+from harness.ports import TotalsRequest
+
+_PATIENCE_S = 30
 
 
 class NativeReader:
-    """Reads the sink from this machine. Implements `ports.TableReader`.
+    """Reads the sink's tables from this machine. Implements `ports.TableReader`.
 
-    It merges primary-key files by itself. It can't see what is not in object storage yet.
+    It merges primary-key files by itself. It can't see what is not in object storage yet. Every method
+    raises SinkFilesMissing when object storage says that a file is not there, else ReaderError.
     """
 
     name = "pypaimon-rust"
 
-    def __init__(self, warehouse: Callable[[], Warehouse], contract: TableContract) -> None:
+    def __init__(self, warehouse: Callable[[], Warehouse]) -> None:
         self._warehouse = warehouse
-        self._contract = contract
-        self._table = f"paimon.{contract.sink}"
 
     def query(self, sql: str) -> pa.Table:
-        """Run SQL on a fresh context, so that nothing cached is read. No rows: a table without columns.
+        """Run SQL on a fresh context, so that nothing cached is read. No rows: a table without columns."""
 
-        Raises SinkFilesMissing when object storage says that a file is not there, else ReaderError.
-        """
-        warehouse = self._warehouse()
-        options = {
-            "type": "paimon",
-            "warehouse": warehouse.path,
-            "s3.endpoint": warehouse.outside,
-            "s3.access-key": warehouse.credentials.user,
-            "s3.secret-key": warehouse.credentials.secret,
-            "s3.path-style-access": "true",
-            "s3.region": "us-east-1",
-        }
-        try:
+        def ask() -> list[pa.RecordBatch]:
             context = SQLContext()
-            context.register_catalog("paimon", options)
-            batches = context.sql(sql)
-        except Exception as error:
-            raise _classified(str(error)) from error
+            context.register_catalog("paimon", catalog_options(self._warehouse()))
+            return list(context.sql(sql))
+
+        batches = self._ask(ask)
         return pa.Table.from_batches(batches) if batches else pa.table({})
 
-    def latest(self) -> SnapshotId | None:
+    def _ask(self, ask: Callable[[], Answer]) -> Answer:
+        return ask_patiently(ask, reader=self.name, patience_s=_PATIENCE_S)
+
+    def latest(self, contract: TableContract) -> SnapshotId | None:
         """The newest snapshot, or None while the table has none."""
-        found = self.query(
-            f"SELECT snapshot_id, commit_time FROM {self._table}$snapshots ORDER BY snapshot_id DESC LIMIT 1"
-        ).to_pylist()
-        if not found:
+        found = self._ask(
+            lambda: (
+                PaimonCatalog(catalog_options(self._warehouse())).get_table(contract.sink).latest_snapshot()
+            )
+        )
+        if found is None:
             return None
-        committed = found[0]["commit_time"]
-        seconds = calendar.timegm(committed.utctimetuple())
-        return SnapshotId(
-            snapshot_id=found[0]["snapshot_id"],
-            committed_at_ms=seconds * 1000 + committed.microsecond // 1000,
+        return SnapshotId(snapshot_id=found.id(), committed_at_ms=found.commit_time_ms())
+
+    def snapshots(self, contract: TableContract) -> tuple[SnapshotRecord, ...]:
+        """Every snapshot that is there, the oldest first."""
+        found = self.query(f"SELECT * FROM paimon.{contract.sink}$snapshots ORDER BY snapshot_id")
+        return tuple(
+            SnapshotRecord(
+                table=contract.name,
+                snapshot_id=row["snapshot_id"],
+                kind=row["commit_kind"],
+                commit_user=row["commit_user"],
+                commit_identifier=row["commit_identifier"],
+                committed_at_ms=_epoch_ms(row["commit_time"]),
+                total_records=row["total_record_count"] or 0,
+                delta_records=row["delta_record_count"] or 0,
+                changelog_records=row["changelog_record_count"] or 0,
+            )
+            for row in found.to_pylist()
         )
 
-    def options(self) -> dict[str, str]:
+    def options(self, contract: TableContract) -> dict[str, str]:
         """The table options in force, from the table's schema file."""
-        rows = self.query(f"SELECT key, value FROM {self._table}$options").to_pylist()
+        rows = self.query(f"SELECT key, value FROM paimon.{contract.sink}$options").to_pylist()
         return {row["key"]: row["value"] for row in rows}
 
-    def has_row(self, *, partition: str, key: int, snapshot_id: int) -> bool:
+    def consumers(self, contract: TableContract) -> dict[str, int]:
+        """The table's consumers, and from which snapshot on each keeps them from expiring."""
+        rows = self.query(f"SELECT * FROM paimon.{contract.sink}$consumers").to_pylist()
+        return {row["consumer_id"]: row["next_snapshot_id"] for row in rows}
+
+    def count(self, contract: TableContract, snapshot_id: int) -> int:
+        """The rows of a snapshot. Metadata may answer this: it proves nothing of the files."""
+        found = self.query(f"SELECT COUNT(*) AS row_count FROM {_at(contract, snapshot_id)}")
+        return int(found["row_count"][0].as_py())
+
+    def has_row(self, contract: TableContract, *, partition: str, key: int | str, snapshot_id: int) -> bool:
         """Whether a snapshot shows a row with this source key in this partition."""
-        contract = self._contract
         found = self.query(
-            f"SELECT {contract.source_key} FROM {self._table} VERSION AS OF {snapshot_id} "
-            f"WHERE {contract.partition} = '{partition}' AND {contract.source_key} = {key}"
+            f"SELECT {contract.source_key} FROM {_at(contract, snapshot_id)} "
+            f"WHERE {contract.partition} = {_literal(partition)} AND {contract.source_key} = {_literal(key)}"
         )
         return bool(found.num_rows)
 
-    def rows(self, snapshot_id: int) -> pa.Table:
+    def rows(self, contract: TableContract, snapshot_id: int) -> pa.Table:
         """Every row of a snapshot, in the contract's columns."""
-        columns = ", ".join(self._contract.columns)
-        found = self.query(f"SELECT {columns} FROM {self._table} VERSION AS OF {snapshot_id}")
+        found = self.query(f"SELECT {', '.join(contract.columns)} FROM {_at(contract, snapshot_id)}")
         if not found.num_rows:
-            return pa.table({name: pa.array([], type=pa.null()) for name in self._contract.columns})
+            return pa.table({name: pa.array([], type=pa.null()) for name in contract.columns})
         return found
 
-    def totals(self, window: TimeWindow, snapshot_id: int) -> tuple[PartitionTotals, ...]:
-        table = f"{self._table} VERSION AS OF {snapshot_id}"
-        answer = self.query(totals_query(self._contract, table, window, text_type="VARCHAR"))
-        return totals_from(tuple(row.values()) for row in answer.to_pylist())
+    def additions(self, contract: TableContract, snapshots: Sequence[SnapshotRecord]) -> pa.Table:
+        """Which of these snapshots brought each row of an append-only table; see `deltas`."""
+        return self._ask(lambda: read_additions(catalog_options(self._warehouse()), contract, snapshots))
+
+    def totals(self, requests: Sequence[TotalsRequest]) -> tuple[Reading, ...]:
+        """One query per request, each at its snapshot's id. A request by time is refused: the engine's
+        TIMESTAMP AS OF knows whole seconds only (pypaimon-rust 0.4).
+        """
+        return tuple(self._reading(request) for request in requests)
+
+    def _reading(self, request: TotalsRequest) -> Reading:
+        begun = time.monotonic()
+        if request.at_ms:
+            return Reading(reader=self.name, error=f"{self.name} can't read by time, only by a snapshot's id")
+        branch = Branch(request=request, table=_at(request.table, request.snapshot_id))
+        try:
+            answer = self.query(totals_query([branch], text_type="VARCHAR"))
+            (totals,) = totals_from((tuple(row.values()) for row in answer.to_pylist()), 1)
+        except ReaderError as error:
+            return Reading(
+                reader=self.name,
+                error=error.what,
+                files_missing=isinstance(error, SinkFilesMissing),
+                seconds=time.monotonic() - begun,
+            )
+        return Reading(reader=self.name, totals=totals, seconds=time.monotonic() - begun)
 
 
-def _classified(message: str) -> ReaderError:
-    first = message.split("Backtrace:")[0].strip()[:800]
-    if "NotFound (permanent)" in message or "NoSuchKey" in message:
-        return SinkFilesMissing(f"a file of the sink is gone: {first}")
-    return ReaderError(f"pypaimon-rust could not read the sink: {first}")
+def catalog_options(warehouse: Warehouse) -> dict[str, str]:
+    """A warehouse as pypaimon-rust's catalogs take it."""
+    return {
+        "type": "paimon",
+        "warehouse": warehouse.path,
+        "s3.endpoint": warehouse.outside,
+        "s3.access-key": warehouse.credentials.user,
+        "s3.secret-key": warehouse.credentials.secret,
+        "s3.path-style-access": "true",
+        "s3.region": "us-east-1",
+    }
+
+
+def _at(contract: TableContract, snapshot_id: int) -> str:
+    return f"paimon.{contract.sink} VERSION AS OF {snapshot_id}"
+
+
+def _literal(value: int | str) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
+
+
+def _epoch_ms(committed: datetime) -> int:
+    """pypaimon-rust gives the commit time in UTC, whatever the machine's zone; as naive milliseconds."""
+    return calendar.timegm(committed.utctimetuple()) * 1000 + committed.microsecond // 1000
