@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from harness.errors import UsageError
+from harness.faults.cut_storage import CutStorage
 from harness.faults.kill_taskmanager import KillTaskManager
 from harness.faults.noop import Noop
+from harness.faults.stop_with_savepoint import StopWithSavepoint
 from harness.ports import Fault
 
 
@@ -22,10 +24,16 @@ class FaultKind:
 
 
 FAULTS: dict[str, FaultKind] = {
+    "cut-storage": FaultKind(
+        make=CutStorage,
+        summary="the storage is cut off by iptables from the JobManager and every TaskManager",
+        proof="the rules stopped packets and were there to the end; each job had a checkpoint fail",
+        guide="§5.2 test 2",
+    ),
     "kill-taskmanager": FaultKind(
         make=KillTaskManager,
-        summary="`kill -9` of the JVM of a TaskManager that holds tasks of the job",
-        proof="it held tasks, its process is gone, the job restarted, restored from a checkpoint",
+        summary="`kill -9` of the JVM of a TaskManager that holds tasks of the jobs",
+        proof="it held tasks, its process is gone; each job there restarted, restored from a checkpoint",
         guide="§5.2 test 1",
     ),
     "noop": FaultKind(
@@ -33,6 +41,12 @@ FAULTS: dict[str, FaultKind] = {
         summary="nothing at all; shows the shape of a fault",
         proof="none: a run with it is UNKNOWN",
         guide="",
+    ),
+    "stop-with-savepoint": FaultKind(
+        make=StopWithSavepoint,
+        summary="every job is stopped with a savepoint, stays down for a while, and is started from it",
+        proof="each ended with a savepoint, the source went on, each was restored from that savepoint",
+        guide="§5.2 test 3",
     ),
 }
 

@@ -11,6 +11,8 @@ from harness.ports import FaultContext, Stack
 class Noop:
     """Injects nothing. Its proof says so, and the run ends UNKNOWN."""
 
+    spends_attempts = False
+
     def __init__(self) -> None:
         self._injected_at_ms = 0
 
@@ -22,6 +24,9 @@ class Noop:
 
     def heal(self, stack: Stack) -> None:
         """Nothing was done, so there is nothing to undo."""
+
+    def recover(self, context: FaultContext) -> None:
+        """Nothing was done, so nobody has to do anything."""
 
     def proof(self) -> FaultProof:
         nothing = Check(name="something was broken", expected="an effect", actual="nothing", held=False)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import random
 import time
+from collections.abc import Iterable
 
 import pytest
 from fakes import FakeJob, FakeStack
+from fault_contexts import context
 
 from harness import faults
-from harness.errors import FaultError, UsageError
+from harness.errors import FaultError, ReaderError, UsageError
 from harness.faults.kill_taskmanager import KillTaskManager
 from harness.model import Restore, Role
-from harness.ports import FaultContext
 
-HELD = "the victim held tasks of the job"
+HELD = "the victim held tasks of the jobs"
 LIVES_AGAIN = "its process is gone, its node lives again"
-RESTARTED = "the job lost tasks and restarted"
-RESTORED = "the job was restored from a checkpoint"
-
-
-def context(stack: FakeStack, job: FakeJob, *, seed: int = 1) -> FaultContext:
-    return FaultContext(stack=stack, job=job, rng=random.Random(seed), bound_s=0.05)
+RESTARTED = "orders: lost tasks and restarted"
+RESTORED = "orders: restored from a checkpoint"
+UNDER_WAY = "orders: its first load was under way"
 
 
 def restore_at(at_ms: int) -> Restore:
@@ -32,37 +29,53 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def surviving(stack: FakeStack, job: FakeJob) -> None:
-    """From now on a kill makes the job restart and restore, as it should."""
+def surviving(stack: FakeStack, *jobs: FakeJob) -> None:
+    """From now on a kill makes each job restart and restore, as it should."""
 
     def lose() -> None:
-        job.restarted += 1
-        job.restore = restore_at(now_ms() + 1)
+        for job in jobs:
+            job.restarted += 1
+            job.restore = restore_at(now_ms() + 1)
 
     stack.when_killed = lose
+
+
+def both() -> tuple[FakeJob, FakeJob]:
+    return FakeJob(), FakeJob(name="behavior-log")
 
 
 def missing(fault: KillTaskManager) -> list[str]:
     return [check.name for check in fault.proof().checks if not check.held]
 
 
-def struck(stack: FakeStack, job: FakeJob, *, seed: int = 1, **parameters: str) -> KillTaskManager:
-    fault = KillTaskManager(**parameters)
-    fault.inject(context(stack, job, seed=seed))
-    fault.prove(context(stack, job, seed=seed))
+def struck(
+    stack: FakeStack, *jobs: FakeJob, seed: int = 1, victim: str = "holding", initial_rows: int = 0
+) -> KillTaskManager:
+    fault = KillTaskManager(victim=victim, initial_rows=initial_rows)
+    fault.inject(context(stack, jobs, seed=seed))
+    fault.prove(context(stack, jobs, seed=seed))
     return fault
 
 
 def test_it_bites_when_every_effect_was_seen() -> None:
-    stack, job = FakeStack(), FakeJob()
-    surviving(stack, job)
-    fault = struck(stack, job)
+    stack, jobs = FakeStack(), both()
+    surviving(stack, *jobs)
+    fault = struck(stack, *jobs)
 
     proof = fault.proof()
     assert proof.bit
     assert ["taskmanager-1"] == stack.killed
     assert ("kill-taskmanager", "taskmanager-1") == (proof.fault, proof.node)
     assert 0 <= now_ms() - proof.injected_at_ms < 60_000
+    assert [
+        HELD,
+        LIVES_AGAIN,
+        RESTARTED,
+        RESTORED,
+        "behavior-log: lost tasks and restarted",
+        "behavior-log: restored from a checkpoint",
+    ] == [check.name for check in proof.checks]
+    assert "orders 1 tasks, behavior-log 1 tasks" == proof.checks[0].actual
     assert "checkpoint 12, s3://checkpoints/12" == proof.checks[-1].actual
 
 
@@ -74,27 +87,53 @@ def test_a_fault_that_was_never_injected_did_not_bite() -> None:
 
 
 def test_a_victim_that_held_no_task_proves_nothing() -> None:
-    stack, job = FakeStack(), FakeJob()
-    surviving(stack, job)
-    fault = struck(stack, job, victim="idle")
+    stack, jobs = FakeStack(), both()
+    surviving(stack, *jobs)
+    fault = struck(stack, *jobs, victim="idle")
 
     assert ["taskmanager-2"] == stack.killed
     assert [HELD] == missing(fault)
 
 
+def test_the_victim_holds_tasks_of_every_job_if_there_is_such() -> None:
+    def killed(seed: int) -> str:
+        stack = FakeStack()
+        jobs = (
+            FakeJob(hosts=("taskmanager-1", "taskmanager-2")),
+            FakeJob(name="b", hosts=("taskmanager-2",)),
+        )
+        surviving(stack, *jobs)
+        struck(stack, *jobs, seed=seed)
+        return stack.killed[0]
+
+    assert {"taskmanager-2"} == {killed(seed) for seed in range(8)}
+
+
+def test_else_it_holds_tasks_of_some_and_only_those_must_restart() -> None:
+    stack = FakeStack()
+    jobs = (FakeJob(hosts=("taskmanager-1",)), FakeJob(name="behavior-log", hosts=("gateway",)))
+    surviving(stack, jobs[0])
+    proof = struck(stack, *jobs).proof()
+
+    assert proof.bit
+    assert [HELD, LIVES_AGAIN, RESTARTED, RESTORED] == [check.name for check in proof.checks]
+    assert "orders 1 tasks, behavior-log 0 tasks" == proof.checks[0].actual
+
+
 def test_a_node_that_does_not_come_back_proves_nothing() -> None:
-    stack, job = FakeStack(revives=False), FakeJob()
-    surviving(stack, job)
+    stack, jobs = FakeStack(revives=False), both()
+    surviving(stack, *jobs)
 
-    assert LIVES_AGAIN in missing(struck(stack, job))
+    assert [LIVES_AGAIN] == missing(struck(stack, *jobs))
 
 
-def test_a_job_that_did_not_restart_proves_nothing() -> None:
-    stack, job = FakeStack(), FakeJob()
-    job.restarted = 3
-    job.restore = restore_at(now_ms() + 60_000)
+def test_a_job_that_did_not_restart_proves_nothing_whatever_the_other_did() -> None:
+    stack, jobs = FakeStack(), both()
+    jobs[0].restarted = 3
+    jobs[0].restore = restore_at(now_ms() + 60_000)
+    surviving(stack, jobs[1])
 
-    assert RESTARTED in missing(struck(stack, job))
+    assert [RESTARTED] == missing(struck(stack, *jobs))
 
 
 @pytest.mark.parametrize("restore", [None, restore_at(now_ms() - 60_000)], ids=["none", "an older one"])
@@ -108,6 +147,90 @@ def test_a_job_that_was_not_restored_after_the_kill_proves_nothing(restore: Rest
     stack.when_killed = lose
 
     assert [RESTORED] == missing(struck(stack, job))
+
+
+class Load:
+    """Two jobs in their first load of 1,000 rows; each look at a sink finds its next number of rows.
+
+    The first `refusals` looks fail.
+    """
+
+    def __init__(self, orders: Iterable[int], behavior: Iterable[int], *, refusals: int = 0) -> None:
+        self.stack, self.jobs = FakeStack(), both()
+        surviving(self.stack, *self.jobs)
+        self.looks = 0
+        self._refusals = refusals
+        self._rows = {"orders": iter(orders), "behavior-log": iter(behavior)}
+        self._last = {"orders": 0, "behavior-log": 0}
+
+    def struck(self, *, initial_rows: int = 1000) -> KillTaskManager:
+        loading = context(self.stack, self.jobs, sink_rows=self._look)
+        fault = KillTaskManager(initial_rows=initial_rows)
+        fault.inject(loading)
+        fault.prove(loading)
+        return fault
+
+    def _look(self, table: str) -> int:
+        self.looks += 1
+        if self.looks <= self._refusals:
+            raise ReaderError("no such table yet")
+        self._last[table] = next(self._rows[table], self._last[table])
+        return self._last[table]
+
+
+def test_a_kill_bites_while_every_jobs_first_load_is_under_way() -> None:
+    load = Load([400], [1])
+    proof = load.struck().proof()
+
+    assert proof.bit
+    assert 4 == load.looks
+    assert ["400 rows", "1 rows"] == [check.actual for check in proof.checks[:2]]
+    assert "more than 0 and less than 900 of 1,000 rows in the sink" == proof.checks[0].expected
+
+
+def test_a_first_load_that_begins_late_is_waited_for() -> None:
+    load = Load([0, 400], [1])
+
+    assert load.struck().proof().bit
+    assert 6 == load.looks
+
+
+def test_a_first_load_that_never_began_proves_nothing() -> None:
+    fault = Load([0], [500]).struck()
+
+    assert [UNDER_WAY] == missing(fault)
+    assert "0 rows; it had not begun" == fault.proof().checks[0].actual
+
+
+def test_a_first_load_that_was_over_before_the_other_began_proves_nothing() -> None:
+    load = Load([1000], [0])
+    fault = load.struck()
+
+    assert 4 == load.looks
+    assert [UNDER_WAY, "behavior-log: its first load was under way"] == missing(fault)
+    assert "1,000 rows; it was over" == fault.proof().checks[0].actual
+
+
+def test_what_counts_is_what_the_sink_holds_when_it_is_killed() -> None:
+    assert [UNDER_WAY] == missing(Load([400, 950], [1]).struck())
+
+
+def test_rows_that_deletes_may_have_left_of_a_load_do_not_count() -> None:
+    assert [UNDER_WAY] == missing(Load([900], [300]).struck())
+
+
+def test_a_sink_that_cannot_be_read_yet_is_waited_for() -> None:
+    load = Load([400], [1], refusals=1)
+
+    assert load.struck().proof().bit
+    assert 5 == load.looks
+
+
+def test_a_steady_kill_does_not_look_at_the_sink() -> None:
+    load = Load([0], [0])
+
+    assert load.struck(initial_rows=0).proof().bit
+    assert 0 == load.looks
 
 
 def test_the_same_seed_kills_the_same_victim_and_seeds_differ() -> None:
@@ -125,7 +248,7 @@ def test_the_same_seed_kills_the_same_victim_and_seeds_differ() -> None:
 def test_the_gateway_and_the_jobmanager_are_never_the_victim(host: str) -> None:
     stack = FakeStack()
     with pytest.raises(FaultError, match="no TaskManager is holding"):
-        KillTaskManager().inject(context(stack, FakeJob(hosts=(host,))))
+        KillTaskManager().inject(context(stack, [FakeJob(hosts=(host,))]))
 
     assert [] == stack.killed
 
@@ -133,9 +256,10 @@ def test_the_gateway_and_the_jobmanager_are_never_the_victim(host: str) -> None:
 def test_no_idle_taskmanager_is_told_with_what_each_holds() -> None:
     job = FakeJob(hosts=("taskmanager-1", "taskmanager-2", "taskmanager-2"))
     with pytest.raises(FaultError) as caught:
-        KillTaskManager(victim="idle").inject(context(FakeStack(), job))
+        KillTaskManager(victim="idle").inject(context(FakeStack(), [job]))
 
-    expected = "no TaskManager is idle: tasks per TaskManager are {'taskmanager-1': 1, 'taskmanager-2': 2}"
+    held = "{'taskmanager-1': {'orders': 1}, 'taskmanager-2': {'orders': 2}}"
+    expected = f"no TaskManager is idle: tasks per TaskManager are {held}"
     assert expected == caught.value.what
 
 
@@ -143,7 +267,7 @@ def test_no_idle_taskmanager_is_told_with_what_each_holds() -> None:
 def test_anything_but_one_process_is_refused(processes: str, found: str) -> None:
     stack = FakeStack(processes=processes)
     with pytest.raises(FaultError) as caught:
-        KillTaskManager().inject(context(stack, FakeJob()))
+        KillTaskManager().inject(context(stack, [FakeJob()]))
 
     assert caught.value.what.startswith("taskmanager-1: expected one ")
     assert caught.value.what.endswith(f", found {found}")
@@ -154,7 +278,7 @@ def test_a_kill_that_fails_is_an_error_and_not_an_injection() -> None:
     stack, fault = FakeStack(), KillTaskManager()
     stack.kill_status = 1
     with pytest.raises(FaultError, match="kill -9 77 in taskmanager-1 failed: no such process"):
-        fault.inject(context(stack, FakeJob()))
+        fault.inject(context(stack, [FakeJob()]))
 
     assert 0 == fault.proof().injected_at_ms
 
@@ -162,7 +286,7 @@ def test_a_kill_that_fails_is_an_error_and_not_an_injection() -> None:
 def test_heal_starts_stopped_workers_once_and_nothing_else() -> None:
     stack = FakeStack(revives=False)
     fault = KillTaskManager()
-    fault.inject(context(stack, FakeJob()))
+    fault.inject(context(stack, [FakeJob()]))
     fault.heal(stack)
     fault.heal(stack)
 
@@ -172,7 +296,7 @@ def test_heal_starts_stopped_workers_once_and_nothing_else() -> None:
 
 def test_heal_in_another_process_finds_what_to_start() -> None:
     stack = FakeStack(revives=False)
-    KillTaskManager().inject(context(stack, FakeJob()))
+    KillTaskManager().inject(context(stack, [FakeJob()]))
     KillTaskManager().heal(stack)
 
     workers = [node.name for node in stack.nodes() if node.role is Role.TASKMANAGER]
@@ -192,8 +316,14 @@ def test_an_unknown_victim_is_refused_with_what_there_is() -> None:
     assert "use one of holding, idle" == caught.value.todo
 
 
+@pytest.mark.parametrize("rows", [-1, True, "many", 0.5])
+def test_a_wrong_number_of_initial_rows_is_refused(rows: int | float | str) -> None:
+    with pytest.raises(UsageError, match="kill-taskmanager: initial_rows is "):
+        faults.make("kill-taskmanager", {"initial_rows": rows})
+
+
 def test_an_unknown_fault_is_refused_with_what_there_is() -> None:
     with pytest.raises(UsageError) as caught:
         faults.make("kill-everything", {})
 
-    assert "known are: kill-taskmanager, noop" == caught.value.todo
+    assert "known are: cut-storage, kill-taskmanager, noop, stop-with-savepoint" == caught.value.todo

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from fakes import FakeJob, FakeStack
+from fault_contexts import context
 
 from harness import faults
 from harness.errors import UsageError
-from harness.ports import FaultContext
 
 
 def test_it_touches_nothing_and_proves_nothing() -> None:
-    stack = FakeStack()
+    stack, job = FakeStack(), FakeJob()
     before = dict(stack.states)
-    context = FaultContext(stack=stack, job=FakeJob(), rng=random.Random(1), bound_s=0.05)
     fault = faults.make("noop", {})
-    fault.inject(context)
-    fault.prove(context)
+    fault.inject(context(stack, [job]))
+    fault.prove(context(stack, [job]))
     fault.heal(stack)
     fault.heal(stack)
+    fault.recover(context(stack, [job]))
 
     assert before == stack.states
-    assert ([], []) == (stack.calls.made, stack.killed)
+    assert ([], [], []) == (stack.calls.made, stack.killed, job.calls.made)
     assert not fault.proof().bit
     assert fault.proof().injected_at_ms > 0
 
