@@ -9,7 +9,7 @@ from harness.model import Evidence
 from harness.record import Record
 
 NAME = "evidence.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)

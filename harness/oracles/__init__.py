@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from harness.model import Evidence, Finding, OracleResult, Severity, Verdict
-from harness.oracles import completeness, fault_effect, liveness, primary_key, source_truth
-from harness.ports import Oracle
+from harness.oracles import (
+    append_exactly_once,
+    completeness,
+    continuity,
+    fault_effect,
+    liveness,
+    reconciliation,
+    source_truth,
+    time_travel,
+)
+from harness.oracles.exhibits import Exhibits
+
+Oracle: TypeAlias = Callable[[Exhibits], OracleResult]
+"""A pure check of evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +40,30 @@ ORACLES: dict[str, OracleKind] = {
         blind_to="whether the scenario itself asks enough",
         guide="",
     ),
-    primary_key.NAME: OracleKind(
-        judge=primary_key.judge,
-        summary="the guide's two queries by two readers, then every row by its key, at each fence",
+    reconciliation.NAME: OracleKind(
+        judge=reconciliation.judge,
+        summary="the guide's two queries by two readers, then every row by its key, per table and fence",
         blind_to="a wrong state that healed before the fence",
         guide="§5.1 method 1",
+    ),
+    time_travel.NAME: OracleKind(
+        judge=time_travel.judge,
+        summary="each fence's snapshot, read again later by time and by id, is what the source held there",
+        blind_to="snapshots between the fences",
+        guide="§5.1 method 2",
+    ),
+    append_exactly_once.NAME: OracleKind(
+        judge=append_exactly_once.judge,
+        summary="an append-only table has each row once, and each was added once; duplicates and losses "
+        "are named with their snapshots",
+        blind_to="a duplicate that compaction makes and removes between two fences",
+        guide="§5.2, §7.2",
+    ),
+    continuity.NAME: OracleKind(
+        judge=continuity.judge,
+        summary="a stopped job's sink is the source after one operation, and the job went on with the next",
+        blind_to="what a restart by Flink itself read again",
+        guide="§5.2 test 3",
     ),
     fault_effect.NAME: OracleKind(
         judge=fault_effect.judge,
@@ -41,13 +73,13 @@ ORACLES: dict[str, OracleKind] = {
     ),
     liveness.NAME: OracleKind(
         judge=liveness.judge,
-        summary="the job is RUNNING, recovered after each fault, and checkpoints complete again",
+        summary="every job is RUNNING, recovered after each fault, and checkpoints complete again",
         blind_to="a single task that stands still for a while",
         guide="§5.2",
     ),
     source_truth.NAME: OracleKind(
         judge=source_truth.judge,
-        summary="the ledger is what the source really holds",
+        summary="the ledgers are what the source really holds",
         blind_to="a foreign change that was undone between two fences",
         guide="",
     ),
@@ -57,19 +89,25 @@ ORACLES: dict[str, OracleKind] = {
 def judge(evidence: Evidence, names: Iterable[str]) -> tuple[OracleResult, ...]:
     """Apply the named oracles, in the registry's order. One that crashes is UNKNOWN, never VALID.
 
-    `completeness` is always asked. `fault_effect` is left out of a run that was meant to have no
-    fault; all others are left out where the source never ran, since there is no ledger.
+    `completeness` is always asked. Left out are `fault_effect` where no fault was meant to be,
+    `append_exactly_once` where no table is append-only, `continuity` where no job was stopped, and all
+    but `completeness` where the source never ran, since there is no ledger.
     """
     wanted = set(names) if evidence.workload else set()
     wanted.add(completeness.NAME)
     if not evidence.expected_faults:
         wanted.discard(fault_effect.NAME)
-    return tuple(_applied(name, kind, evidence) for name, kind in ORACLES.items() if name in wanted)
+    if not any(table.append_only for table in evidence.tables):
+        wanted.discard(append_exactly_once.NAME)
+    if not continuity.applies(evidence):
+        wanted.discard(continuity.NAME)
+    exhibits = Exhibits(evidence)
+    return tuple(_applied(name, kind, exhibits) for name, kind in ORACLES.items() if name in wanted)
 
 
-def _applied(name: str, kind: OracleKind, evidence: Evidence) -> OracleResult:
+def _applied(name: str, kind: OracleKind, exhibits: Exhibits) -> OracleResult:
     try:
-        return kind.judge(evidence)
+        return kind.judge(exhibits)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong in an oracle, the run proves nothing
         crashed = Finding(
             code="oracle-crashed",

@@ -5,44 +5,33 @@ It can't see whether the scenario itself asks enough.
 
 from __future__ import annotations
 
-from harness.model import Check, Evidence, Finding, OracleResult, Severity, Verdict
+from harness.model import OracleResult, Verdict
+from harness.oracles.exhibits import Exhibits
+from harness.oracles.judgement import Judgement
 
 NAME = "completeness"
 
 
-def judge(evidence: Evidence) -> OracleResult:
-    """VALID when nobody stopped the run and every fault and fence of the scenario was reached."""
-    checks = (
-        _count("faults injected", evidence.expected_faults, len(evidence.faults)),
-        _count("fences read", evidence.expected_fences, len(evidence.fences)),
-    )
-    findings = []
-    for code, said in (("interrupted", evidence.interrupted), ("ended-early", evidence.ended_early)):
+def judge(exhibits: Exhibits) -> OracleResult:
+    """VALID when nobody stopped the run, and every fault and every table's every fence was reached."""
+    evidence = exhibits.evidence
+    judgement = Judgement(NAME, unit="fences")
+    judgement.examined = len({(fence.mark.table, fence.mark.number) for fence in evidence.fences})
+    fences = evidence.expected_fences * len(evidence.tables)
+    counts = [("faults injected", evidence.expected_faults, len(evidence.faults))]
+    counts.append((f"fences read of {len(evidence.tables)} tables", fences, judgement.examined))
+    cut_short = {"interrupted": evidence.interrupted, "ended-early": evidence.ended_early}
+    for code, said in cut_short.items():
         if said:
-            findings.append(
-                Finding(code=code, severity=Severity.ERROR, what=f"the run was cut short: {said}")
+            judgement.find(Verdict.UNKNOWN, code, f"the run was cut short: {said}")
+    for name, expected, actual in counts:
+        complete = judgement.check(name, expected=str(expected), actual=str(actual), held=expected == actual)
+        if not complete and not any(cut_short.values()):
+            judgement.find(
+                Verdict.UNKNOWN,
+                "incomplete",
+                f"not all {name}",
+                expected=str(expected),
+                actual=str(actual),
             )
-    if not findings:
-        findings = [
-            Finding(
-                code="incomplete",
-                severity=Severity.ERROR,
-                what=f"not all {check.name}",
-                expected=check.expected,
-                actual=check.actual,
-            )
-            for check in checks
-            if not check.held
-        ]
-    return OracleResult(
-        oracle=NAME,
-        verdict=Verdict.VALID if evidence.fences and not findings else Verdict.UNKNOWN,
-        examined=len(evidence.fences),
-        unit="fences",
-        checks=checks,
-        findings=tuple(findings),
-    )
-
-
-def _count(name: str, expected: int, actual: int) -> Check:
-    return Check(name=name, expected=str(expected), actual=str(actual), held=expected == actual)
+    return judgement.result()

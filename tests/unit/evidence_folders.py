@@ -1,148 +1,370 @@
-"""Evidence folders to judge: a small ledger, fences with Parquet files, and a place to plant a defect."""
+"""Evidence folders to judge: ledgers of two tables, fences with Parquet files, and places to plant defects.
+
+The clean run: fence 1, a kill, fence 2, a stop with a savepoint, fence 3. Its columns are declared here
+once more, since the oracles know tables by their contracts alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import factories
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from factories import BEHAVIOR_LOG, ORDERS, START_MS, TABLES
 
-from harness.ledger import DELETE, INSERT, ROW_SCHEMA, UPDATE, Ledger, Operation, Row, state_after
-from harness.model import Evidence, Fence, FenceMark, JobHistory, Reading, TimeWindow
+from harness.ledger import DELETE, INSERT, OPERATION_SCHEMA, UPDATE, state_after
+from harness.model import (
+    Additions,
+    Evidence,
+    Fence,
+    FenceMark,
+    JobHistory,
+    JobMoment,
+    Reading,
+    SinkState,
+    SnapshotRecord,
+    TableContract,
+    TimeTravel,
+    TimeWindow,
+)
 from harness.oracles.comparison import totals
-from harness.source.orders import CONTRACT
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 Edit = Callable[[Rows], Rows]
 
 FIRST_DAY, SECOND_DAY = "2026-07-05", "2026-07-06"
+LAST = 3
+"""The number of the last fence."""
+
+STOP = 2
+"""The number of the fault that stops the jobs; the fence after it is the last one."""
+
+ROW_SCHEMAS: Mapping[str, pa.Schema] = {
+    ORDERS.name: pa.schema(
+        [
+            ("order_id", pa.int64()),
+            ("user_id", pa.int64()),
+            ("order_amount", pa.decimal128(18, 2)),
+            ("order_status", pa.int8()),
+            ("create_time", pa.timestamp("ms")),
+            ("update_time", pa.timestamp("ms")),
+            ("dt", pa.string()),
+        ]
+    ),
+    BEHAVIOR_LOG.name: pa.schema(
+        [
+            ("log_id", pa.string()),
+            ("user_id", pa.int64()),
+            ("event_type", pa.string()),
+            ("event_time", pa.timestamp("ms")),
+            ("dt", pa.string()),
+        ]
+    ),
+}
 
 
-def row(key: int, *, cents: int = 1000, status: int = 1, dt: str = SECOND_DAY, minute: int = 0) -> Row:
+class Change(NamedTuple):
+    """An operation of a ledger to come: its kind and its row."""
+
+    kind: str
+    row: Row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """What a table's source committed before each fence, and the operation that its savepoint cut after."""
+
+    chapters: tuple[Sequence[Change], ...]
+    cut: int
+
+
+def order(key: int, *, cents: int = 1000, status: int = 1, dt: str = SECOND_DAY, minute: int = 0) -> Row:
     """An order that was last changed `minute` minutes after the start."""
-    at_ms = factories.START_MS + minute * 60_000
-    return Row(key, 7, cents, status, factories.START_MS, at_ms, dt)
+    return {
+        "order_id": key,
+        "user_id": 7,
+        "order_amount": Decimal(cents) / 100,
+        "order_status": status,
+        "create_time": time(0),
+        "update_time": time(minute),
+        "dt": dt,
+    }
 
 
-def first_orders() -> list[Operation]:
-    """Twelve orders in two partitions, of which one is changed, one moves, and one is deleted."""
-    inserted = [
-        Operation(INSERT, row(key, cents=100 * key, dt=FIRST_DAY if key % 2 else SECOND_DAY, minute=key))
-        for key in range(1, 13)
-    ]
+def log(key: str, *, user: int = 7, kind: str = "click", dt: str = SECOND_DAY, minute: int = 0) -> Row:
+    """A logged event, `minute` minutes after the start."""
+    return {"log_id": key, "user_id": user, "event_type": kind, "event_time": time(minute), "dt": dt}
+
+
+def time(minute: int) -> datetime:
+    """So many minutes after the start, as the source writes it."""
+    return datetime.fromtimestamp(START_MS / 1000, UTC).replace(tzinfo=None) + timedelta(minutes=minute)
+
+
+def first_changes(table: str) -> list[Change]:
+    """Twelve rows in two partitions. One order is changed, one moves, and one is deleted."""
+    days = {key: FIRST_DAY if key % 2 else SECOND_DAY for key in range(1, 13)}
+    if table == BEHAVIOR_LOG.name:
+        return [
+            Change(INSERT, log(f"log-{key:02}", user=key, dt=day, minute=key)) for key, day in days.items()
+        ]
     return [
-        *inserted,
-        Operation(UPDATE, row(3, cents=999, status=2, dt=FIRST_DAY, minute=20)),
-        Operation(UPDATE, row(4, cents=400, dt=FIRST_DAY, minute=21)),
-        Operation(DELETE, row(5, cents=500, dt=FIRST_DAY, minute=5)),
+        *(Change(INSERT, order(key, cents=100 * key, dt=day, minute=key)) for key, day in days.items()),
+        Change(UPDATE, order(3, cents=999, status=2, dt=FIRST_DAY, minute=20)),
+        Change(UPDATE, order(4, cents=400, dt=FIRST_DAY, minute=21)),
+        Change(DELETE, order(5, cents=500, dt=FIRST_DAY, minute=5)),
     ]
 
 
-def marker(number: int) -> Operation:
+def marker(table: str, number: int) -> Change:
     """The row that is committed last before a fence."""
-    return Operation(INSERT, row(-number, cents=0, dt=FIRST_DAY, minute=22))
+    if table == BEHAVIOR_LOG.name:
+        return Change(INSERT, log(f"marker-{number}", user=0, kind="marker", dt=FIRST_DAY, minute=22))
+    return Change(INSERT, order(-number, cents=0, dt=FIRST_DAY, minute=22))
 
 
-def mark(number: int, operation: int) -> FenceMark:
+STORIES: Mapping[str, Story] = {
+    ORDERS.name: Story(
+        chapters=(
+            first_changes(ORDERS.name),
+            (
+                Change(UPDATE, order(6, cents=650, status=3, minute=30)),
+                Change(INSERT, order(13, minute=9)),
+            ),
+            (
+                Change(INSERT, order(14, minute=10)),
+                Change(UPDATE, order(14, cents=1400, minute=31)),  # the savepoint cuts here
+                Change(UPDATE, order(13, cents=1300, minute=32)),
+                Change(DELETE, order(2, cents=200, minute=2)),
+            ),
+        ),
+        cut=21,
+    ),
+    BEHAVIOR_LOG.name: Story(
+        chapters=(
+            first_changes(BEHAVIOR_LOG.name),
+            [Change(INSERT, log(f"log-{key}", user=key, minute=key)) for key in (13, 14, 15)],
+            [Change(INSERT, log(f"log-{key}", user=key, minute=key)) for key in (16, 17, 18, 19)],
+        ),
+        cut=19,
+    ),
+}
+
+
+def ledger(table: str, changes: Sequence[Change]) -> pa.Table:
+    """The ledger of a source that committed these changes, each in a transaction of its own."""
+    rows = [
+        {"operation": number, "transaction": number, "committed_at_ms": START_MS + number, "kind": kind} | row
+        for number, (kind, row) in enumerate(changes, start=1)
+    ]
+    return pa.Table.from_pylist(rows, schema=pa.schema([*OPERATION_SCHEMA, *ROW_SCHEMAS[table]]))
+
+
+def mark(table: str, number: int, operation: int) -> FenceMark:
     """Where a marker row is found."""
-    return FenceMark(
-        number=number,
-        operation=operation,
+    return replace(
+        factories.mark(table, number, operation=operation),
         partition=FIRST_DAY,
-        key=-number,
-        committed_at_ms=factories.START_MS + number * 40_000,
+        key=marker(table, number).row[contract_of(table).source_key],
     )
 
 
-def edited(table: pa.Table, edit: Edit) -> pa.Table:
-    """The table after an edit of its rows."""
-    return pa.Table.from_pylist(edit(table.to_pylist()), schema=ROW_SCHEMA)
+def contract_of(table: str) -> TableContract:
+    """The contract of one of the two tables."""
+    return next(contract for contract in TABLES if contract.name == table)
 
 
-def fence(ledger: pa.Table, at: FenceMark, folder: Path) -> Fence:
-    """A fence whose source and sink are the ledger's state."""
-    state = state_after(ledger, at.operation, key=CONTRACT.source_key)
-    window = middle_of(state)
-    source_file, sink_file = f"fence-{at.number}-source.parquet", f"fence-{at.number}-sink.parquet"
-    pq.write_table(state, folder / source_file)
-    pq.write_table(state, folder / sink_file)
-    seen = totals(state, window, CONTRACT)
-    return Fence(
+def fence(changes: pa.Table, at: FenceMark, folder: Path) -> Fence:
+    """A fence whose source and sink are the ledger's state; `changes` is the ledger."""
+    contract = contract_of(at.table)
+    state = state_after(changes, at.operation, key=contract.source_key)
+    window = middle_of(state, contract)
+    files = [f"{at.table}-fence-{at.number}-{side}.parquet" for side in ("source", "sink")]
+    for file in files:
+        pq.write_table(state, folder / file)
+    seen = totals(state, window, contract)
+    return replace(
+        factories.fence(at.table, at.number),
         mark=at,
-        baseline=at.number == 1,
-        visible=True,
-        visible_at_ms=at.committed_at_ms + 3_000,
-        snapshot_id=40 + at.number,
-        snapshot_at_ms=at.committed_at_ms + 2_000,
+        snapshot_id=10 * at.number,
         window=window,
         source=Reading(reader="mysql", totals=seen),
         sink=(Reading(reader="pypaimon-rust", totals=seen), Reading(reader="flink-sql", totals=seen)),
-        source_rows=source_file,
-        sink_rows=sink_file,
+        source_rows=files[0],
+        sink_rows=files[1],
     )
 
 
-def middle_of(state: pa.Table) -> TimeWindow:
+def middle_of(state: pa.Table, contract: TableContract) -> TimeWindow:
     """The middle half of the rows' times."""
-    bounds = pc.min_max(state[CONTRACT.time]).as_py()
+    bounds = pc.min_max(state[contract.time]).as_py()
     quarter: timedelta = (bounds["max"] - bounds["min"]) / 4
     return TimeWindow(start=bounds["min"] + quarter, end=bounds["max"] - quarter)
 
 
-def living_job(**changes: Any) -> JobHistory:
-    """A job that restarted once and completed a checkpoint after the fault of factories.proof()."""
-    done = factories.job().checkpoints[0]
-    later = replace(done, checkpoint_id=9, triggered_at_ms=factories.START_MS + 60_000)
-    return replace(factories.job(), checkpoints=(done, later), **changes)
-
-
-def evidence(folder: Path) -> Evidence:
-    """A clean run with one fault and two fences."""
-    ledger = Ledger()
-    ledger.append([*first_orders(), marker(1)], transaction=1, committed_at_ms=factories.START_MS)
-    before = len(ledger)
-    changed = [
-        Operation(UPDATE, row(6, cents=650, status=3, minute=30)),
-        Operation(INSERT, row(13, minute=9)),
-    ]
-    ledger.append([*changed, marker(2)], transaction=2, committed_at_ms=factories.START_MS + 1)
-    table = ledger.table()
-    pq.write_table(table, folder / "ledger.parquet")
-    return Evidence(
-        folder=str(folder),
-        contract=CONTRACT,
-        expected_faults=1,
-        expected_fences=2,
-        fences=(fence(table, mark(1, before), folder), fence(table, mark(2, len(ledger)), folder)),
-        faults=(factories.proof(),),
-        jobs=(living_job(),),
-        workload=factories.WORKLOAD,
+def travel(at: Fence, folder: Path) -> TimeTravel:
+    """A fence's snapshot read again at the end, and found as it was."""
+    native, flink = at.sink
+    file = f"{at.mark.table}-travel-{at.mark.number}-sink.parquet"
+    pq.write_table(pq.read_table(folder / at.sink_rows), folder / file)
+    return replace(
+        factories.travel(at.mark.table, at.mark.number),
+        snapshot_id=at.snapshot_id,
+        resolved_id=at.snapshot_id,
+        by_time=flink,
+        by_id=native,
+        sink_rows=file,
     )
 
 
-def spoiled(clean: Evidence, *, sink: Edit | None = None, source: Edit | None = None) -> Evidence:
-    """The evidence with a defect planted at its last fence, in the files of its folder too."""
-    folder, last = Path(clean.folder), clean.fences[-1]
-    changes: dict[str, Any] = {}
-    for edit, file in ((sink, last.sink_rows), (source, last.source_rows)):
-        if edit is None:
-            continue
-        rows = edited(pq.read_table(folder / file), edit)
-        pq.write_table(rows, folder / file)
-        seen = totals(rows, last.window, CONTRACT)
-        if edit is sink:
-            changes["sink"] = tuple(replace(reading, totals=seen) for reading in last.sink)
-        if edit is source:
-            changes["source"] = replace(last.source, totals=seen)
-    return with_last_fence(clean, **changes)
+def state(changes: pa.Table, table: str, operation: int, folder: Path) -> SinkState:
+    """A sink that its job left as the ledger was after an operation, while the source went on."""
+    kept = state_after(changes, operation, key=contract_of(table).source_key)
+    state = replace(
+        factories.state(table), fault=STOP, snapshot_id=10 * STOP + 5, committed=changes.num_rows - 1
+    )
+    pq.write_table(kept, folder / state.sink_rows)
+    return state
 
 
-def with_last_fence(clean: Evidence, **changes: Any) -> Evidence:
-    """The evidence with its last fence changed."""
-    return replace(clean, fences=(*clean.fences[:-1], replace(clean.fences[-1], **changes)))
+def additions(changes: pa.Table, fences: Sequence[Fence], folder: Path) -> Additions:
+    """Each row with the snapshot that brought it: half of a fence's rows five snapshots before it."""
+    rows, before = [], 0
+    keys = changes[BEHAVIOR_LOG.source_key].to_pylist()
+    for at in fences:
+        half = (before + at.mark.operation) // 2
+        for position in range(before, at.mark.operation):
+            snapshot = at.snapshot_id if position >= half else at.snapshot_id - 5
+            rows.append({"snapshot_id": snapshot, BEHAVIOR_LOG.source_key: keys[position]})
+        before = at.mark.operation
+    file = f"{BEHAVIOR_LOG.name}-additions.parquet"
+    schema = pa.schema([("snapshot_id", pa.int64()), (BEHAVIOR_LOG.source_key, pa.string())])
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / file)
+    return Additions(table=BEHAVIOR_LOG.name, rows=file)
+
+
+def snapshots(table: str, fences: int) -> tuple[SnapshotRecord, ...]:
+    """A table's history: one snapshot half way to each fence, and one at it."""
+    return tuple(
+        replace(factories.snapshot(table), snapshot_id=number, commit_identifier=1_000 + number)
+        for number in range(5, 10 * fences + 1, 5)
+    )
+
+
+def jobs() -> tuple[JobHistory, ...]:
+    """Both jobs: restarted by the kill, stopped with a savepoint, and started from it."""
+    lives = []
+    for table in TABLES:
+        first, second = factories.job(table.name, lives=2), factories.job(table.name, life=2, lives=2)
+        after_the_kill = factories.checkpoint(9, after_ms=60_000)
+        lives += [replace(first, checkpoints=(*first.checkpoints, after_the_kill)), second]
+    return tuple(lives)
+
+
+def evidence(folder: Path, stories: Mapping[str, Story] = STORIES) -> Evidence:
+    """A clean run over two tables with two faults and a fence after each chapter of their stories."""
+    count = len(stories[ORDERS.name].chapters)
+    told = {table: _told(table, story, folder) for table, story in stories.items()}
+    fences = tuple(told[table][1][number] for number in range(count) for table in stories)
+    ledgers = {table: told[table][0] for table in stories}
+    return Evidence(
+        folder=str(folder),
+        tables=tuple(contract_of(table) for table in stories),
+        oracles=("completeness",),
+        expected_faults=2,
+        expected_fences=count,
+        fences=fences,
+        faults=(factories.proof(), factories.stop_proof()),
+        jobs=jobs(),
+        workload=factories.WORKLOAD,
+        travels=tuple(travel(at, folder) for at in fences),
+        states=tuple(state(ledgers[table], table, story.cut, folder) for table, story in stories.items()),
+        snapshots=tuple(record for table in stories for record in snapshots(table, count)),
+        additions=(additions(ledgers[BEHAVIOR_LOG.name], told[BEHAVIOR_LOG.name][1], folder),),
+        pins=tuple(factories.pin(table) for table in stories),
+    )
+
+
+def _told(table: str, story: Story, folder: Path) -> tuple[pa.Table, list[Fence]]:
+    changes: list[Change] = []
+    marks = []
+    for number, chapter in enumerate(story.chapters, start=1):
+        changes += [*chapter, marker(table, number)]
+        marks.append(mark(table, number, len(changes)))
+    written = ledger(table, changes)
+    pq.write_table(written, folder / contract_of(table).ledger_file)
+    fences = [fence(written, at, folder) for at in marks]
+    emitted = sum(2 if kind == UPDATE else 1 for kind, _ in changes[story.cut :])
+    moment = JobMoment(life=2, restarts=0, source_records=emitted)
+    return written, [*fences[:-1], replace(fences[-1], job=moment)]
+
+
+def edited(table: pa.Table, edit: Edit) -> pa.Table:
+    """The table after an edit of its rows."""
+    return pa.Table.from_pylist(edit(table.to_pylist()), schema=table.schema)
+
+
+def rewritten(clean: Evidence, file: str, edit: Edit) -> pa.Table:
+    """Edit a file of the evidence in its folder, and return its rows."""
+    path = Path(clean.folder) / file
+    rows = edited(pq.read_table(path), edit)
+    pq.write_table(rows, path)
+    return rows
+
+
+def spoiled(
+    clean: Evidence,
+    table: str,
+    number: int = LAST,
+    *,
+    sink: Edit | None = None,
+    source: Edit | None = None,
+    travelled: Edit | None = None,
+) -> Evidence:
+    """The evidence with a defect planted at a fence of a table, in the files of its folder too."""
+    at = fence_of(clean, table, number)
+    contract = contract_of(table)
+    if sink is not None:
+        seen = totals(rewritten(clean, at.sink_rows, sink), at.window, contract)
+        clean = with_fence(clean, table, number, sink=tuple(replace(item, totals=seen) for item in at.sink))
+    if source is not None:
+        seen = totals(rewritten(clean, at.source_rows, source), at.window, contract)
+        clean = with_fence(clean, table, number, source=replace(at.source, totals=seen))
+    if travelled is not None:
+        then = travel_of(clean, table, number)
+        seen = totals(rewritten(clean, then.sink_rows, travelled), at.window, contract)
+        by_time, by_id = (replace(item, totals=seen) for item in (then.by_time, then.by_id))
+        clean = with_travel(clean, table, number, by_time=by_time, by_id=by_id)
+    return clean
+
+
+def fence_of(clean: Evidence, table: str, number: int) -> Fence:
+    """A table's fence."""
+    return next(at for at in clean.fences if (at.mark.table, at.mark.number) == (table, number))
+
+
+def travel_of(clean: Evidence, table: str, number: int) -> TimeTravel:
+    """A table's time travel to a fence."""
+    return next(then for then in clean.travels if (then.table, then.fence) == (table, number))
+
+
+def with_fence(clean: Evidence, table: str, number: int, **changes: Any) -> Evidence:
+    """The evidence with one fence of a table changed."""
+    old = fence_of(clean, table, number)
+    return replace(clean, fences=tuple(replace(at, **changes) if at is old else at for at in clean.fences))
+
+
+def with_travel(clean: Evidence, table: str, number: int, **changes: Any) -> Evidence:
+    """The evidence with one time travel of a table changed."""
+    old = travel_of(clean, table, number)
+    return replace(
+        clean, travels=tuple(replace(then, **changes) if then is old else then for then in clean.travels)
+    )
