@@ -10,13 +10,16 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from harness.model import HARNESS_FAILED, FaultProof, JobHistory, OracleResult, RunResult, Verdict
+from harness.model import FaultProof, JobHistory, OracleResult, RunResult, Verdict
+from harness.report.causes import Cause, causes, harness_failed
 from harness.report.wording import (
     duration,
     failed_checks,
+    fault_title,
     fault_verdict,
     finding_lines,
     first_finding,
+    job_title,
     one_line,
     printable,
     run_verdict,
@@ -39,9 +42,9 @@ def summary(result: RunResult, folder: str) -> RenderableType:
 
 
 def verdict_table(result: RunResult) -> Table:
-    """One row per oracle (verdict, what it examined, first finding), per fault (bit or not) and per job."""
+    """One row per oracle (verdict, examined, first finding), per fault (bit or not), per life of a job."""
     table = _table(f"Verdict of {one_line(result.scenario)}")
-    table.add_column("what", overflow="fold", ratio=5)
+    table.add_column("what", overflow="fold", width=19)
     table.add_column("verdict", no_wrap=True, min_width=7)
     table.add_column("examined", overflow="fold", justify="right", ratio=4)
     table.add_column("finding", overflow="fold", ratio=8)
@@ -52,19 +55,17 @@ def verdict_table(result: RunResult) -> Table:
     for proof in result.faults:
         table.add_row(*_fault_row(proof))
     for job in result.jobs:
-        table.add_row(*_job_row(job))
+        table.add_row(*_job_row(job, job_title(job, result.jobs)))
     return table
 
 
 def findings_panel(result: RunResult) -> Panel | None:
     """Why the run is not VALID: the harness's failure, faults that did not bite, findings; else None."""
-    verdict = run_verdict(result)
-    if verdict is Verdict.VALID and not _failed(result):
+    found = causes(result)
+    if not found:
         return None
-    blocks = [block for block in (_failure(result), *_causes(result)) if block]
-    if not blocks:
-        blocks = [f"the run is {verdict.value} and gives no reason; see events and logs in its folder"]
-    title = "The harness failed" if _failed(result) else f"Why {verdict.value}"
+    blocks = [_block(cause) for cause in found]
+    title = "The harness failed" if harness_failed(result) else f"Why {run_verdict(result).value}"
     return Panel(
         Text("\n\n".join(blocks), overflow="fold"),
         title=Text(title),
@@ -123,7 +124,7 @@ def used(result: RunResult) -> Table:
 
 def last_line(result: RunResult, folder: str) -> Text:
     """The one line to read: `VALID  kill-taskmanager  in 74 s  reports/…/`."""
-    word = "HARNESS FAILED" if _failed(result) else run_verdict(result).value
+    word = "HARNESS FAILED" if harness_failed(result) else run_verdict(result).value
     rest = f"  {one_line(result.scenario)}  in {duration(result.seconds)}  {one_line(folder).rstrip('/')}/"
     return Text.assemble((word, _colour(result)), rest, overflow="fold")
 
@@ -147,61 +148,35 @@ def _fault_row(proof: FaultProof) -> tuple[Text, Text, Text, Text]:
     else:
         finding = f"recovered in {duration(recovery)}" if proof.recovered_at_ms > 0 else ""
     return (
-        Text(one_line(f"{proof.fault} on {proof.node}")),
+        Text(fault_title(proof)),
         Text("bit" if proof.bit else "no bite", style=COLOURS[fault_verdict(proof)]),
         Text(f"{held} of {len(proof.checks)} checks"),
         Text(finding),
     )
 
 
-def _job_row(job: JobHistory) -> tuple[Text, Text, Text, Text]:
+def _job_row(job: JobHistory, title: str) -> tuple[Text, Text, Text, Text]:
     failure = f"; last: {job.failures[-1].exception}" if job.failures else ""
+    ended = f"; {job.ended_by}" if job.ended_by else ""
     restarts = (
         f"{job.restarts} {'restart' if job.restarts == 1 else 'restarts'}, {job.counts.restored} restored"
     )
     return (
-        Text(one_line(f"job {job.name}")),
+        Text(title),
         Text(one_line(job.state)),
         Text(f"{job.counts.completed:,} checkpoints"),
-        Text(_short(one_line(f"{restarts}{failure}"), 120)),
+        Text(_short(one_line(f"{restarts}{ended}{failure}"), 120)),
     )
 
 
-def _failed(result: RunResult) -> bool:
-    return bool(result.failure) or result.exit_code == HARNESS_FAILED
-
-
-def _failure(result: RunResult) -> str:
-    todo = f"\n→ {printable(result.failure_todo)}" if result.failure_todo else ""
-    return f"{printable(result.failure)}{todo}" if result.failure else ""
-
-
-def _causes(result: RunResult) -> list[str]:
-    """The causes as blocks of lines, the gravest first."""
-    broken = [item for item in result.oracles if shown_verdict(item) is Verdict.INVALID]
-    unknown = [item for item in result.oracles if shown_verdict(item) is Verdict.UNKNOWN]
-    return [
-        *(_oracle_cause(item) for item in broken),
-        *([] if result.oracles else ["No oracle judged this run."]),
-        *(_fault_cause(proof) for proof in result.faults if not proof.bit),
-        *(_oracle_cause(item) for item in unknown),
-    ]
-
-
-def _fault_cause(proof: FaultProof) -> str:
-    head = f"{proof.fault} on {proof.node} did not bite, so the run proves nothing about it:"
-    failed = failed_checks(proof.checks) or ("no check was made",)
-    return "\n".join([one_line(head), *(f"  {line}" for line in failed)])
-
-
-def _oracle_cause(oracle: OracleResult) -> str:
-    head = one_line(f"{oracle.oracle}: {shown_verdict(oracle).value}")
-    lines = [line for finding in oracle.findings for line in finding_lines(finding)]
-    return "\n".join([head, *(lines or failed_checks(oracle.checks) or [first_finding(oracle)])])
+def _block(cause: Cause) -> str:
+    lines = [f"  {one_line(line)}" for line in cause.lines]
+    findings = [line for finding in cause.findings for line in finding_lines(finding)]
+    return "\n".join([printable(cause.head), *findings, *lines])
 
 
 def _colour(result: RunResult) -> str:
-    return FAILED_COLOUR if _failed(result) else COLOURS[run_verdict(result)]
+    return FAILED_COLOUR if harness_failed(result) else COLOURS[run_verdict(result)]
 
 
 def _word(verdict: Verdict) -> Text:

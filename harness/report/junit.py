@@ -10,6 +10,7 @@ from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 from harness.model import HARNESS_FAILED, FaultProof, OracleResult, RunResult, Verdict
 from harness.report.wording import (
     failed_checks,
+    fault_title,
     fault_verdict,
     finding_lines,
     first_finding,
@@ -84,7 +85,7 @@ def _fault_case(result: RunResult, proof: FaultProof, number: int) -> TestCase:
     failed = failed_checks(proof.checks) or ("nothing proves it: no check was made",)
     message = "" if proof.bit else f"the fault did not bite: {'; '.join(failed)}"
     seconds = max(0, proof.recovered_at_ms - proof.injected_at_ms) / 1000
-    name = f"{number} {proof.fault} on {proof.node}"
+    name = f"{number} {fault_title(proof)}"
     lines = [
         f"{'held' if check.held else 'not held'}: {check.name}: expected {check.expected}, got {check.actual}"
         for check in proof.checks

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from harness.model import Check, FaultProof, Finding, OracleResult, RunResult, Severity, Verdict, worst
+from harness.model import (
+    Check,
+    FaultProof,
+    Finding,
+    JobHistory,
+    OracleResult,
+    RunResult,
+    Severity,
+    Verdict,
+    worst,
+)
+
+MARKS = {Verdict.VALID.value: "✓", Verdict.UNKNOWN.value: "?", Verdict.INVALID.value: "✕"}
+"""A shape for each verdict, so that it does not hang on colour."""
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -38,6 +52,23 @@ def run_verdict(result: RunResult) -> Verdict:
     oracles = worst([shown_verdict(oracle) for oracle in result.oracles])
     own = Verdict.UNKNOWN if result.failure and result.verdict is Verdict.VALID else result.verdict
     return worst([own, oracles, *(fault_verdict(proof) for proof in result.faults)])
+
+
+def fault_title(proof: FaultProof) -> str:
+    """A fault and whom it struck; one that names no node struck the jobs themselves."""
+    return one_line(f"{proof.fault} on {proof.node or 'the jobs'}")
+
+
+def job_title(job: JobHistory, jobs: Sequence[JobHistory]) -> str:
+    """A job by its name, with the number of its life when it lived more than one."""
+    lives = sum(other.name == job.name for other in jobs)
+    return one_line(f"job {job.name}, life {job.life}" if lives > 1 or job.life > 1 else f"job {job.name}")
+
+
+def joined(items: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *others, last = list(items) or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def first_finding(oracle: OracleResult) -> str:
@@ -84,6 +115,20 @@ def finding_lines(finding: Finding) -> tuple[str, ...]:
 def utc_clock(at_ms: int) -> str:
     """Epoch milliseconds as HH:MM:SS in UTC, or a dash when it never was (0 or less)."""
     return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%H:%M:%S") if at_ms > 0 else "-"
+
+
+def utc_clock_ms(at_ms: int) -> str:
+    """As utc_clock, with milliseconds."""
+    return f"{utc_clock(at_ms)}.{at_ms % 1000:03d}" if at_ms > 0 else "-"
+
+
+def utc_text(moment: str) -> str:
+    """An ISO time in UTC as people write it."""
+    text = one_line(moment)
+    for ending in ("Z", "+00:00"):
+        if text.endswith(ending):
+            return f"{text.removesuffix(ending).replace('T', ' ')} UTC"
+    return text
 
 
 def duration(seconds: float) -> str:

@@ -43,14 +43,22 @@ def invalid() -> RunResult:
     )
 
 
-def test_the_verdict_table_has_a_row_per_oracle_fault_and_job() -> None:
+def test_the_verdict_table_has_a_row_per_oracle_fault_and_life_of_a_job() -> None:
     table = rows(shown(console.verdict_table(factories.result())))
 
     expected = [
         ["what", "verdict", "examined", "finding"],
         ["primary-key", "VALID", "5,012 rows", ""],
         ["kill-taskmanager on taskmanager-1", "bit", "2 of 2 checks", "recovered in 12 s"],
-        ["job orders", "RUNNING", "23 checkpoints", "1 restart, 1 restored; last: TaskManager lost"],
+        ["stop-with-savepoint on the jobs", "bit", "1 of 1 checks", "recovered in 10 s"],
+        [
+            "job orders, life 1",
+            "FINISHED",
+            "23 checkpoints",
+            "1 restart, 1 restored; stopped with a savepoint; last: TaskManager lost",
+        ],
+        ["job orders, life 2", "RUNNING", "23 checkpoints", "0 restarts, 1 restored"],
+        ["job behavior-log", "RUNNING", "23 checkpoints", "1 restart, 1 restored; last: TaskManager lost"],
     ]
     assert expected == table
 

@@ -35,14 +35,15 @@ def text_of(result: RunResult) -> str:
 
 
 FAULT = "1 kill-taskmanager on taskmanager-1"
+STOP = "2 stop-with-savepoint on the jobs"
 
 
 def test_a_valid_run_is_one_passing_case_per_oracle_and_fault() -> None:
     result = factories.result()
 
-    expected = {"primary-key": [], FAULT: []}
+    expected = {"primary-key": [], FAULT: [], STOP: []}
     assert expected == outcomes(result)
-    expected_counts = {"tests": "2", "failures": "0", "errors": "0", "skipped": "0"}
+    expected_counts = {"tests": "3", "failures": "0", "errors": "0", "skipped": "0"}
     assert expected_counts == counts(result)
 
 
@@ -52,7 +53,7 @@ def test_an_invalid_oracle_is_a_failure_with_its_finding_whole() -> None:
 
     text = text_of(result)
 
-    expected = {"primary-key": ["failure"], FAULT: []}
+    expected = {"primary-key": ["failure"], FAULT: [], STOP: []}
     assert expected == outcomes(result)
     finding = factories.MISSING_ROWS
     for part in (finding.what, finding.where, finding.expected, finding.actual, finding.todo):
@@ -66,9 +67,9 @@ def test_an_unknown_oracle_is_an_error_and_never_a_skip() -> None:
         verdict=Verdict.UNKNOWN, exit_code=2, oracles=(factories.oracle(Verdict.UNKNOWN),)
     )
 
-    expected = {"primary-key": ["error"], FAULT: []}
+    expected = {"primary-key": ["error"], FAULT: [], STOP: []}
     assert expected == outcomes(result)
-    expected_counts = {"tests": "2", "failures": "0", "errors": "1", "skipped": "0"}
+    expected_counts = {"tests": "3", "failures": "0", "errors": "1", "skipped": "0"}
     assert expected_counts == counts(result)
 
 
@@ -102,7 +103,7 @@ def test_a_failure_of_the_harness_is_an_error_with_what_to_do() -> None:
         failure_todo="see mysql.log",
     )
 
-    expected = {"primary-key": [], FAULT: [], "harness": ["error"]}
+    expected = {"primary-key": [], FAULT: [], STOP: [], "harness": ["error"]}
     assert expected == outcomes(result)
     assert "node mysql did not come up\n→ see mysql.log" in text_of(result)
 
