@@ -12,7 +12,10 @@ from harness.cli import app, main
 from harness.errors import WaitTimeout
 from harness.scenario import built_in
 
-COMMANDS = ("accept", "run", "up", "down", "heal", "status", "list")
+COMMANDS = (
+    *("accept", "run", "soak", "report", "recheck", "bundle"),
+    *("up", "down", "heal", "status", "list"),
+)
 
 
 class Ended:
@@ -40,8 +43,17 @@ class Ended:
         (["accept", "--profile", "fsat"], "got 'fsat', did you mean 'fast'", "give another value"),
         (["accept", "--rate", "5000"], "workload.rate: expected at most 2000, got 5000", ""),
         (["run"], "Missing argument", "--help says"),
-        (["run", "cleen"], "no scenario 'cleen'", "built in are: clean, kill-taskmanager"),
+        (["run", "cleen"], "no scenario 'cleen'", "built in are: acceptance, clean"),
         (["run", "gone.yaml"], "gone.yaml: there is no such file", ""),
+        (["soak"], "Missing argument", "--help says"),
+        (["soak", "0"], "Invalid value for 'N'", "--help says"),
+        (["soak", "2", "--minutes", "-1"], "Invalid value for '--minutes'", "--help says"),
+        (["soak", "2", "--scenario", "cleen"], "no scenario 'cleen'", "built in are: acceptance, clean"),
+        (["soak", "2", "--seed", str(2**63 - 1)], "seed: expected", "give another value"),
+        (["report", "gone"], "no run 'gone' in reports", ""),
+        (["recheck", "gone"], "no run 'gone' in reports", ""),
+        (["bundle", "gone"], "no run 'gone' in reports", ""),
+        (["bundle", "gone", "--max-mb", "0"], "Invalid value for '--max-mb'", "--help says"),
         (["up", "--profile", "slow"], "got 'slow'", ""),
         (["list", "verdicts"], "can't list 'verdicts'", "one of: faults, oracles, scenarios, profiles"),
         (["list"], "Missing argument", "--help says"),
