@@ -12,7 +12,7 @@ from harness import faults, results
 from harness.errors import HarnessError
 from harness.history import History
 from harness.model import Component, RunResult, Setting
-from harness.pipeline import OrdersPipeline, StackOptions
+from harness.pipeline import ComposePipeline, StackOptions
 from harness.ports import Listener
 from harness.profiles import load_profile
 from harness.runner import Run
@@ -36,17 +36,18 @@ def run_scenario(
     listener: Listener,
     keep: bool = False,
     reproduce: str,
-    before_reconcile: Callable[[OrdersPipeline], None] | None = None,
+    before_reconcile: Callable[[ComposePipeline, int], None] | None = None,
 ) -> Accepted:
     """Run a scenario and write its reports into a new folder under `reports`.
 
+    `before_reconcile` is called at every fence, with its number, between its visibility and its reading.
     Returns whatever the verdict is, and also when the harness itself failed (exit code 3 in the
     result). Raises UsageError only, before anything was started.
     """
     run = new_run(scenario.name)
     profile = load_profile(scenario.profile, run=run)
     broken = [faults.make(step.fault, step.parameters) for step in scenario.faults]
-    pipeline = OrdersPipeline(run=run, scenario=scenario, profile=profile, options=options)
+    pipeline = ComposePipeline(run=run, scenario=scenario, profile=profile, options=options)
     history = History(listener)
     folder = reports / run
     outcome = Run(
@@ -56,7 +57,7 @@ def run_scenario(
         faults=broken,
         folder=folder,
         history=history,
-        before_reconcile=(lambda: before_reconcile(pipeline)) if before_reconcile else None,
+        before_reconcile=(lambda number: before_reconcile(pipeline, number)) if before_reconcile else None,
     ).execute(keep=keep)
     settings: tuple[Setting, ...] = pipeline.settings()
     components: tuple[Component, ...] = pipeline.components()
@@ -68,6 +69,7 @@ def run_scenario(
         components=components,
         settings=settings,
         history=history,
+        logs=sorted(str(log.relative_to(folder)) for log in (folder / "logs").glob("*.log")),
         reproduce=reproduce,
     )
     results.save(result, folder)
@@ -79,7 +81,7 @@ def new_run(name: str) -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{name}-{secrets.token_hex(2)}"
 
 
-def _kept(pipeline: OrdersPipeline) -> str:
+def _kept(pipeline: ComposePipeline) -> str:
     try:
         return pipeline.kept()
     except HarnessError:

@@ -9,10 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.budget import outage_budget
 from harness.history import History
 from harness.model import HARNESS_FAILED, Component, RunResult, Setting, Verdict, worst
 from harness.profiles import Profile
-from harness.report import junit, result_json
+from harness.report import html, junit, markdown, result_json
+from harness.report.visibility import progress_of
 from harness.report.wording import run_verdict
 from harness.runner import Outcome
 from harness.scenario import Scenario
@@ -27,6 +29,7 @@ def result_of(
     components: Sequence[Component],
     settings: Sequence[Setting],
     history: History,
+    logs: Sequence[str],
     reproduce: str,
 ) -> RunResult:
     """The run's result. A failure of the harness or an interruption is never better than UNKNOWN."""
@@ -40,6 +43,7 @@ def result_of(
         schema_version=result_json.SCHEMA_VERSION,
         run=run,
         scenario=scenario.name,
+        description=scenario.description,
         profile=profile.name,
         seed=scenario.seed,
         started_at=started_at.isoformat(timespec="seconds"),
@@ -53,13 +57,19 @@ def result_of(
         settings=tuple(settings),
         profile_differences=profile.differences,
         unapplied_options=(*profile.adapted, *profile.unapplied),
+        budget=outage_budget(profile.flink),
+        tables=evidence.tables,
         oracles=outcome.oracles,
         faults=evidence.faults,
         fences=evidence.fences,
+        travels=evidence.travels,
         jobs=evidence.jobs,
+        snapshots=evidence.snapshots,
+        progress=progress_of(evidence) if evidence.workload else (),
         workload=evidence.workload,
         phases=phases,
         events=history.events(),
+        logs=tuple(logs),
         reproduce=reproduce,
     )
     verdict = run_verdict(result)
@@ -67,18 +77,25 @@ def result_of(
 
 
 def save(result: RunResult, folder: Path) -> None:
-    """Write result.json, junit.xml and events.jsonl, and point reports/latest at the run."""
+    """Write result.json and every report into the run's folder, and point reports/latest at it."""
     folder.mkdir(parents=True, exist_ok=True)
     result_json.save(result, folder)
+    render(result, folder)
+    latest, fresh = folder.parent / "latest", folder.parent / f".latest-{result.run}"
+    fresh.symlink_to(folder.name)
+    fresh.replace(latest)
+
+
+def render(result: RunResult, folder: Path) -> None:
+    """Write every report that shows the result: all but result.json itself."""
     junit.save(result, folder)
+    html.save(result, folder)
+    markdown.save(result, folder)
     lines = [
         json.dumps({"at_ms": event.at_ms, "kind": event.kind, "node": event.node, "text": event.text})
         for event in result.events
     ]
     (folder / "events.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    latest, fresh = folder.parent / "latest", folder.parent / f".latest-{result.run}"
-    fresh.symlink_to(folder.name)
-    fresh.replace(latest)
 
 
 def config_hash(

@@ -1,12 +1,12 @@
-"""A run: stack up → job → workload ∥ (steady → baseline → inject → prove → heal → recovered → cycles →
-fence → reconcile)* → judge → down. And nothing else: everything it touches is behind a Protocol.
+"""A run: stack up → jobs → workload ∥ (steady → baseline → inject → prove → heal → recovered → cycles →
+fence → reconcile)* → time travel → judge → down. And nothing else: all it touches is behind a Protocol.
 """
 
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,14 +17,11 @@ from harness import oracles
 from harness.errors import (
     FaultError,
     FlinkError,
-    FlinkUnreachable,
     HarnessError,
     JobEnded,
     SourceError,
     WaitTimeout,
 )
-from harness.flink.durations import milliseconds
-from harness.flink.rest import every_task_runs
 from harness.history import History
 from harness.model import (
     Evidence,
@@ -32,15 +29,22 @@ from harness.model import (
     Fence,
     JobHistory,
     OracleResult,
+    SinkState,
     WorkloadOutcome,
 )
-from harness.ports import Fault, FaultContext, Job, Pipeline
+from harness.ports import Fault, FaultContext, Pipeline, Seen, Travelled
 from harness.profiles import Profile
-from harness.scenario import Scenario
-from harness.waiting import pause, wait_until
+from harness.scenario import FaultStep, Scenario
+from harness.waiting import pause
+from harness.watching import Bounds, Watch, now_ms
 
 CHECKPOINTS_WITHOUT_MARKER = 10
 """After so many completed checkpoints a marker that isn't visible is lost, not late."""
+
+CHECKPOINTS_OF_A_LOAD = 60
+"""The same, when the source's first rows may still be on their way."""
+
+NOTHING_SEEN = Travelled(travels=(), snapshots=(), additions=(), pins=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,25 +54,6 @@ class Outcome:
     evidence: Evidence
     oracles: tuple[OracleResult, ...]
     failure: HarnessError | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bounds:
-    """How long a run waits for Flink, in seconds, from the profile's own times."""
-
-    interval_s: float
-    checkpoint_s: float
-    recovery_s: float
-
-    @classmethod
-    def of(cls, profile: Profile) -> Bounds:
-        """`checkpoint_s` is one cycle at its slowest; `recovery_s` covers detection, delays and a restore."""
-        flink, cluster = dict(profile.flink), dict(profile.cluster)
-        interval = milliseconds(flink["execution.checkpointing.interval"]) / 1000
-        slowest = interval + milliseconds(flink["execution.checkpointing.timeout"]) / 1000
-        detection = milliseconds(cluster["heartbeat.timeout"]) / 1000
-        delay = milliseconds(flink["restart-strategy.fixed-delay.delay"]) / 1000
-        return cls(interval_s=interval, checkpoint_s=slowest + 10, recovery_s=detection + 3 * delay + 90)
 
 
 class Run:
@@ -83,9 +68,11 @@ class Run:
         faults: Sequence[Fault],
         folder: Path,
         history: History,
-        before_reconcile: Callable[[], None] | None = None,
+        before_reconcile: Callable[[int], None] | None = None,
     ) -> None:
-        """`before_reconcile` runs between the last fence's visibility and its reading: tests damage there."""
+        """`faults` are the scenario's, in its order. `before_reconcile` runs between a fence's visibility
+        and its reading, with the fence's number: tests damage there.
+        """
         self._scenario = scenario
         self._bounds = Bounds.of(profile)
         self._attempts = int(dict(profile.flink)["restart-strategy.fixed-delay.attempts"])
@@ -96,11 +83,15 @@ class Run:
         self._history = history
         self._before_reconcile = before_reconcile
         self._rng = random.Random(scenario.seed)
-        self._job: Job | None = None
+        self._watch = Watch(pipeline, (), self._bounds, history)
         self._begun: list[Fault] = []
         self._proofs: list[FaultProof] = []
         self._fences: list[Fence] = []
-        self._reading: Callable[[], Fence] | None = None
+        self._states: list[SinkState] = []
+        self._keeping: list[Callable[[], tuple[SinkState, ...]]] = []
+        self._travelled = NOTHING_SEEN
+        self._reading: Callable[[], tuple[Fence, ...]] | None = None
+        self._fences_begun = 0
         self._workload_started = False
         self._interrupted = ""
         self._ended_early = ""
@@ -123,10 +114,14 @@ class Run:
             failure = failure or not_healed
             evidence = self._collect()
             self._history.phase("judge")
-            results = oracles.judge(evidence, self._scenario.oracles)
+            results = oracles.judge(evidence, evidence.oracles)
         finally:
             still_up = None if keep else self._down()
         return Outcome(evidence=evidence, oracles=results, failure=failure or still_up)
+
+    @property
+    def _strikes_the_load(self) -> bool:
+        return any(step.during == "initial-load" for step in self._scenario.faults)
 
     def _drive(self) -> None:
         pipeline, history = self._pipeline, self._history
@@ -134,120 +129,124 @@ class Run:
         pipeline.preflight(lambda text: history.event("preflight", text))
         history.phase("stack up")
         pipeline.stack.up()
-        history.phase("tables and job")
+        history.phase("tables and jobs")
         pipeline.prepare()
-        self._job = pipeline.submit()
-        history.event("job", f"job {self._job.job_id} runs")
-        pipeline.workload.start()
-        self._workload_started = True
+        if self._strikes_the_load:  # the load is to be under writes
+            self._start_workload()
+        self._watch = Watch(pipeline, pipeline.submit(), self._bounds, history)
+        for job in self._watch.jobs:
+            history.event("job", f"{job.name}: job {job.job_id} runs")
         try:
-            self._under_load(self._job)
+            if not self._strikes_the_load:
+                self._start_workload()
+            self._under_load()
         except (JobEnded, WaitTimeout, SourceError, FaultError) as error:
             # Not a failure of the harness: the oracles say what it means.
             self._ended_early = error.what
             history.event("ended early", error.what)
-
-    def _under_load(self, job: Job) -> None:
-        self._checkpoints(job, self._scenario.steady_checkpoints, phase="steady")
-        self._fence(job, baseline=True, last=not self._faults)
-        for number, fault in enumerate(self._faults, start=1):
-            self._strike(job, fault, number)
-            self._fence(job, baseline=False, last=number == len(self._faults))
         self._end_reading()
+        self._look_back()
 
-    def _strike(self, job: Job, fault: Fault, number: int) -> None:
+    def _start_workload(self) -> None:
+        self._pipeline.workload.start()
+        self._workload_started = True
+
+    def _under_load(self) -> None:
+        steps = list(zip(self._scenario.faults, self._faults, strict=True))
+        if not self._strikes_the_load:
+            self._watch.checkpoints(self._scenario.steady_checkpoints, phase="steady")
+            self._fence(baseline=True, last=not steps)
+        for number, (step, fault) in enumerate(steps, start=1):
+            self._strike(step, fault, number)
+            self._fence(baseline=False, last=number == len(steps))
+
+    def _strike(self, step: FaultStep, fault: Fault, number: int) -> None:
         stack, history = self._pipeline.stack, self._history
-        context = FaultContext(stack=stack, job=job, rng=self._rng, bound_s=self._bounds.recovery_s)
-        self._end_reading()  # reads cost processor time, which a fault must not share
-        history.phase(f"load before fault {number}")
-        # Somewhere in a checkpoint's cycle, and not always at its start.
-        pause(self._rng.uniform(0, self._bounds.interval_s))
+        if step.during == "steady":
+            if fault.spends_attempts:
+                self._watch.renew_attempts(number)
+            history.phase(f"load before fault {number}")
+            # Somewhere in a checkpoint's cycle, and not always at its start.
+            pause(self._rng.uniform(0, self._bounds.interval_s))
+        context = self._context(number)
         history.phase(f"fault {number}")
         self._begun.append(fault)
+        healed_at_ms = recovered_at_ms = 0
         try:
             fault.inject(context)
             history.event("inject", fault.proof().fault, fault.proof().node)
             fault.prove(context)
+            history.phase(f"recovery {number}")
+            fault.heal(stack)
+            healed_at_ms = now_ms()
+            history.event("heal", fault.proof().fault, fault.proof().node)
+            fault.recover(context)
+            self._watch.running()
+            recovered_at_ms = now_ms()
         finally:
-            self._proofs.append(fault.proof())
-        for check in fault.proof().checks:
-            history.event("proof", f"{check.name}: {check.actual}", fault.proof().node)
-        history.phase(f"recovery {number}")
-        fault.heal(stack)
-        self._proofs[-1] = replace(self._proofs[-1], healed_at_ms=_now_ms())
-        wait_until(
-            "every task of the job to run again",
-            lambda: every_task_runs(job),
-            timeout_s=self._bounds.recovery_s,
-            retry_on=(FlinkUnreachable,),
-        )
-        self._proofs[-1] = replace(self._proofs[-1], recovered_at_ms=_now_ms())
-        history.event("recovered", f"every task runs again, {job.restarts()} restarts so far")
-        self._checkpoints(job, self._scenario.cycles, phase=f"cycles {number}")
+            proof = replace(fault.proof(), healed_at_ms=healed_at_ms, recovered_at_ms=recovered_at_ms)
+            self._proofs.append(proof)
+            for check in proof.checks:
+                held = "" if check.held else "NOT HELD: "
+                history.event("proof", f"{held}{check.name}: {check.actual}", proof.node)
+        self._watch.checkpoints(self._scenario.cycles, phase=f"cycles {number}")
 
-    def _checkpoints(self, job: Job, wanted: int, *, phase: str) -> None:
-        """Wait until so many more checkpoints have completed."""
-        self._history.phase(phase)
-        before = job.counts().completed
+    def _context(self, number: int) -> FaultContext:
+        pipeline = self._pipeline
 
-        def completed() -> bool:
-            job.raise_if_ended()
-            done = job.counts().completed - before
-            self._history.progress(
-                f"checkpoints, {self._pipeline.workload.committed()} changes committed", done, wanted
-            )
-            return done >= wanted
+        def keep_sink(savepoints: Mapping[str, str]) -> None:
+            self._keeping.append(pipeline.keep_sink(number, savepoints, self._evidence_folder))
 
-        wait_until(
-            f"{wanted} more checkpoints",
-            completed,
-            timeout_s=wanted * self._bounds.checkpoint_s,
-            retry_on=(FlinkUnreachable,),
+        return FaultContext(
+            stack=pipeline.stack,
+            jobs=self._watch.jobs,
+            rng=self._rng,
+            bound_s=self._bounds.recovery_s,
+            checkpoint_s=self._bounds.checkpoint_s,
+            committed=pipeline.workload.committed,
+            sink_rows=pipeline.sink_rows,
+            keep_sink=keep_sink,
         )
 
-    def _fence(self, job: Job, *, baseline: bool, last: bool) -> None:
+    def _fence(self, *, baseline: bool, last: bool) -> None:
         pipeline, history = self._pipeline, self._history
-        number = len(self._fences) + 1
+        self._end_reading()
+        self._fences_begun += 1
+        number = self._fences_begun
         history.phase(f"fence {number}")
-        mark = pipeline.workload.fence()
-        before = job.counts().completed
-
-        def settled() -> tuple[bool, int] | None:
-            job.raise_if_ended()
-            newest = pipeline.newest_snapshot()
-            if newest is not None and pipeline.shows(mark, newest):
-                return True, _now_ms()
-            done = job.counts().completed - before
-            history.progress("checkpoints since the marker", done, CHECKPOINTS_WITHOUT_MARKER)
-            return (False, 0) if done >= CHECKPOINTS_WITHOUT_MARKER else None
-
-        visible, visible_at_ms = wait_until(
-            f"the marker of fence {number} in the sink",
-            settled,
-            timeout_s=CHECKPOINTS_WITHOUT_MARKER * self._bounds.checkpoint_s,
-            retry_on=(FlinkUnreachable,),
-        )
-        history.event(
-            "fence",
-            f"marker {mark.key} is {'visible' if visible else 'lost'} after operation {mark.operation}",
-        )
-        if last and self._before_reconcile:
-            self._before_reconcile()
-        snapshot = pipeline.newest_snapshot()
-        if snapshot is None:
-            raise WaitTimeout("the sink has no snapshot")
-        self._reading = pipeline.read_fence(
-            mark, snapshot, baseline=baseline, visible_at_ms=visible_at_ms, folder=self._evidence_folder
-        )
+        marks = pipeline.workload.fence()
+        limit = CHECKPOINTS_OF_A_LOAD if self._strikes_the_load else CHECKPOINTS_WITHOUT_MARKER
+        visible_at = self._watch.markers(marks, limit=limit)
+        if self._before_reconcile:
+            self._before_reconcile(number)
+        seen = []
+        for mark in marks:
+            snapshot = pipeline.newest_snapshot(mark.table)
+            if snapshot is None:
+                raise WaitTimeout(f"the sink of {mark.table} has no snapshot")
+            seen.append(Seen(mark=mark, snapshot=snapshot, visible_at_ms=visible_at[mark.table]))
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="moments") as beside:
+            asked = beside.submit(self._watch.moments)  # while the source stands still
+            finish = pipeline.read_fence(seen, baseline=baseline, folder=self._evidence_folder)
+            moments = asked.result()
+        self._reading = lambda: tuple(replace(fence, job=moments.get(fence.mark.table)) for fence in finish())
         if not last:
             pipeline.workload.resume()
 
     def _end_reading(self) -> None:
-        """Wait for the reads of the last fence, if any are under way."""
+        """Wait for the reads of the last fence and of stopped jobs, if any are under way."""
+        if self._reading is not None or self._keeping:
+            self._history.phase(f"reconcile {self._fences_begun}")
+        while self._keeping:
+            self._states += self._keeping.pop(0)()
         if self._reading is not None:
-            self._history.phase(f"reconcile {len(self._fences) + 1}")
             finish, self._reading = self._reading, None
-            self._fences.append(finish())
+            self._fences += finish()
+
+    def _look_back(self) -> None:
+        if self._fences:
+            self._history.phase("time travel")
+            self._travelled = self._pipeline.travel(self._fences, self._evidence_folder)
 
     def _heal(self) -> HarnessError | None:
         """Undo every fault that was begun, the last one first; return the first failure."""
@@ -265,17 +264,25 @@ class Run:
         self._history.phase("collect")
         outcome: WorkloadOutcome | None = None
         if self._workload_started:
-            outcome = self._pipeline.workload.stop()
-            pq.write_table(self._pipeline.workload.ledger(), self._evidence_folder / "ledger.parquet")
+            workload = self._pipeline.workload
+            outcome = workload.stop()
+            for table in self._pipeline.tables:
+                pq.write_table(workload.ledger(table.name), self._evidence_folder / table.ledger_file)
         evidence = Evidence(
             folder=str(self._evidence_folder),
-            contract=self._pipeline.contract,
+            tables=self._pipeline.tables,
+            oracles=self._scenario.oracles,
             expected_faults=len(self._faults),
-            expected_fences=len(self._faults) + 1,
+            expected_fences=len(self._faults) + (0 if self._strikes_the_load else 1),
             fences=tuple(self._fences),
             faults=tuple(self._proofs),
             jobs=self._job_histories(),
             workload=outcome,
+            travels=self._travelled.travels,
+            states=tuple(self._states),
+            snapshots=self._travelled.snapshots,
+            additions=self._travelled.additions,
+            pins=self._travelled.pins,
             interrupted=self._interrupted,
             ended_early=self._ended_early,
         )
@@ -284,13 +291,13 @@ class Run:
         return evidence
 
     def _job_histories(self) -> tuple[JobHistory, ...]:
-        if self._job is None:
-            return ()
-        try:
-            return (self._job.history(restart_attempts=self._attempts),)
-        except FlinkError as error:
-            self._history.event("failure", f"the job's history can't be read: {error.what}")
-            return ()
+        histories: list[JobHistory] = []
+        for job in self._watch.jobs:
+            try:
+                histories += job.histories(restart_attempts=self._attempts)
+            except FlinkError as error:
+                self._history.event("failure", f"the history of {job.name} can't be read: {error.what}")
+        return tuple(histories)
 
     def _collect_logs(self) -> None:
         try:
@@ -318,7 +325,3 @@ class Run:
             self._history.event("failure", f"the stack is still there: {error.what}")
             return error
         return None
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -51,9 +51,14 @@ class WorkloadPlan(Part):
 
 
 class FaultStep(Part):
-    """One fault of the order: its name in the registry and its parameters (`with` in the file)."""
+    """One fault of the order: its name in the registry and its parameters (`with` in the file).
+
+    `during: initial-load` strikes while the source's first rows are still being read, without a
+    baseline; by default a fault strikes a steady pipeline.
+    """
 
     fault: str
+    during: Literal["steady", "initial-load"] = "steady"
     parameters: dict[str, Annotated[Parameter, BeforeValidator(_plain)]] = Field(default={}, alias="with")
 
     @field_validator("fault")
@@ -65,26 +70,33 @@ class FaultStep(Part):
 class Scenario(Part):
     """A scenario: what runs, what breaks in which order, and what is judged.
 
-    `cycles` counts the checkpoint cycles awaited after each recovery, `steady_checkpoints` those
-    awaited before the first fault. `oracles` is never empty; "all" in the file has been resolved.
+    `jobs` names folders in jobs/, each of which feeds the table of its name. `cycles` counts the
+    checkpoint cycles awaited after each recovery, `steady_checkpoints` those awaited before the first
+    fault. `chunk_size` is how many rows the source reads at once in the initial load. `oracles` is
+    never empty; "all" in the file has been resolved.
     """
 
     name: Slug
     description: str
-    job: Slug = "orders"
+    jobs: Annotated[tuple[Slug, ...], Field(min_length=1)] = ("orders", "behavior-log")
     profile: Literal["fast", "guide"]
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)]
     workload: WorkloadPlan
     parallelism: Annotated[int, Field(strict=True, ge=1)] = 2
+    chunk_size: Annotated[int, Field(strict=True, ge=2)] = 8096
     steady_checkpoints: Annotated[int, Field(strict=True, ge=1)] = 2
     cycles: Annotated[int, Field(strict=True, ge=1)] = 3
     faults: tuple[FaultStep, ...]
     oracles: tuple[str, ...]
 
-    @field_validator("job")
+    @field_validator("jobs")
     @classmethod
-    def _job_exists(cls, name: str, info: ValidationInfo) -> str:
-        return _word("job", name, _known_words(info).jobs)
+    def _jobs_exist(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        for position, name in enumerate(names):
+            _word("job", name, _known_words(info).jobs)
+            if name in names[:position]:
+                raise PydanticCustomError("jobs", "job '{name}' is named twice", {"name": name})
+        return names
 
     @field_validator("oracles", mode="before")
     @classmethod
@@ -101,6 +113,16 @@ class Scenario(Part):
             if name in value[:position]:
                 raise PydanticCustomError("oracles", "oracle '{name}' is named twice", {"name": name})
         return value
+
+    @model_validator(mode="after")
+    def _the_load_comes_first(self) -> Scenario:
+        during = [step.during for step in self.faults]
+        if during != sorted(during, key=lambda when: when != "initial-load"):
+            raise PydanticCustomError(
+                "load_order",
+                "faults: expected those during: initial-load before all others, since the load is over then",
+            )
+        return self
 
     @model_validator(mode="after")
     def _no_fault_flat_out(self) -> Scenario:
@@ -157,7 +179,7 @@ def with_overrides(
     if rate is not None:
         content["workload"] |= {"rate": rate}
     known = Known(
-        faults=[step.fault for step in scenario.faults], oracles=scenario.oracles, jobs=[scenario.job]
+        faults=[step.fault for step in scenario.faults], oracles=scenario.oracles, jobs=scenario.jobs
     )
     try:
         return Scenario.model_validate(content, context=known)
@@ -172,7 +194,7 @@ def with_overrides(
 FIELDS: dict[str, tuple[str, ...]] = {
     "": tuple(Scenario.model_fields),
     "workload": tuple(WorkloadPlan.model_fields),
-    "faults": ("fault", "with"),
+    "faults": ("fault", "during", "with"),
 }
 """The fields there are at the top, in `workload`, and in an entry of `faults`."""
 

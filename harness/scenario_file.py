@@ -104,8 +104,8 @@ def problems(
         location = tuple(item["loc"])
         value = _value(content, location)
         text = _sentence(item["type"], item["msg"], item.get("ctx", {}), location, value, fields)
-        if item["type"] == "flat_out":
-            location, name = ("workload", "rate"), ""
+        if item["type"] in WHOLE:
+            location, name = WHOLE[item["type"]], ""
         else:
             name = _dotted(location) + ": " if location else ""
         shown = "" if item["type"] in SAYS_IT_ALL else f", got {_brief(value)}"
@@ -113,7 +113,10 @@ def problems(
     return tuple(found.values())
 
 
-SAYS_IT_ALL = ("missing", "extra_forbidden", "literal_error", "unknown_word", "flat_out", "oracles")
+WHOLE: dict[str, Location] = {"flat_out": ("workload", "rate"), "load_order": ("faults",)}
+"""Problems of the scenario as a whole, and the field at which each is told."""
+
+SAYS_IT_ALL = ("missing", "extra_forbidden", "literal_error", "unknown_word", "oracles", "jobs", *WHOLE)
 EXPECTED = {
     "int_type": "expected a whole number",
     "int_parsing": "expected a whole number",

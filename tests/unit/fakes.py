@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import evidence_folders
 import factories
 import pyarrow as pa
+from factories import TABLES
 
-from harness.errors import JobEnded, StackError
-from harness.ledger import Ledger
+from harness.errors import FlinkError, JobEnded, StackError
 from harness.model import (
     Address,
     Check,
@@ -23,18 +23,18 @@ from harness.model import (
     Fence,
     FenceMark,
     JobHistory,
+    JobMoment,
     Node,
     NodeState,
     Restore,
     Role,
     Setting,
+    SinkState,
     SnapshotId,
-    TableContract,
     TaskPlace,
     WorkloadOutcome,
 )
-from harness.ports import FaultContext, Job, Stack
-from harness.source.orders import CONTRACT
+from harness.ports import FaultContext, Job, Seen, Stack, Travelled
 
 NODES = (
     Node(name="source", role=Role.SOURCE),
@@ -44,6 +44,9 @@ NODES = (
     Node(name="taskmanager-2", role=Role.TASKMANAGER),
     Node(name="gateway", role=Role.GATEWAY),
 )
+
+Program = Callable[[str, Sequence[str]], ExecResult]
+"""A command of a fake node: from the node's name and the words of the command to what it prints."""
 
 
 class Calls:
@@ -61,7 +64,10 @@ class Calls:
 
 
 class FakeStack:
-    """Implements `ports.Stack`. A killed node comes back when `revives`, else it stays stopped."""
+    """Implements `ports.Stack`. A killed node comes back when `revives`, else it stays stopped.
+
+    `programs` answers other commands, by the first word of the command.
+    """
 
     run = "fake"
 
@@ -72,6 +78,7 @@ class FakeStack:
         self.kill_status = 137
         self.killed: list[str] = []
         self.when_killed: Callable[[], None] = lambda: None
+        self.programs: dict[str, Program] = {}
         self.states = {
             node.name: NodeState(running=True, started_at="first", restarts=0, exit_code=0) for node in NODES
         }
@@ -91,7 +98,19 @@ class FakeStack:
     def address(self, node: str, port: int) -> Address:
         return Address(host=node, port=port)
 
-    def execute(self, node: str, argv: Sequence[str], *, user: str = "", timeout_s: float = 30) -> ExecResult:
+    def execute(
+        self,
+        node: str,
+        argv: Sequence[str],
+        *,
+        user: str = "",
+        environment: Mapping[str, str] | None = None,
+        timeout_s: float = 30,
+    ) -> ExecResult:
+        if not self.states[node].running:
+            raise StackError(f"{node} is not running")
+        if argv[0] in self.programs:
+            return self.programs[argv[0]](node, argv)
         if argv[0] == "pgrep":
             return ExecResult(status=0 if self.processes else 1, output=self.processes)
         if argv[0] != "kill":
@@ -119,26 +138,37 @@ class FakeStack:
 
 
 class FakeJob:
-    """Implements `ports.Job`. Each look at its counts finds `step` more completed checkpoints."""
+    """Implements `ports.Job`. Each look at its counts finds `step` more completed checkpoints.
 
-    job_id = "a1b2"
+    `ended` is the terminal state it is in, if any. `lives` has the path and the reason of each start.
+    """
 
-    def __init__(self, calls: Calls | None = None, *, hosts: Sequence[str] = ("taskmanager-1",)) -> None:
+    def __init__(
+        self, calls: Calls | None = None, *, name: str = "orders", hosts: Sequence[str] = ("taskmanager-1",)
+    ) -> None:
         self.calls = calls or Calls()
+        self.name = name
+        self.job_id = "a1b2"
         self.hosts = hosts
         self.step = 10
         self.restore: Restore | None = None
         self.restarted = 0
         self.completed = 0
+        self.failed = 0
+        self.ended = ""
         self.ends_after_looks: int | None = None
+        self.savepoint = f"s3://flink/savepoints/{name}-1"
+        self.retained = f"s3://flink/checkpoints/{name}/chk-7"
+        self.lives: list[tuple[str, str]] = [("", "")]
         self._looks = 0
 
     def restarts(self) -> int:
         return self.restarted
 
     def state(self) -> str:
-        ended = self.ends_after_looks is not None and self._looks > self.ends_after_looks
-        return "FAILED" if ended else "RUNNING"
+        if self.ends_after_looks is not None and self._looks > self.ends_after_looks:
+            return "FAILED"
+        return self.ended or "RUNNING"
 
     def places(self) -> tuple[TaskPlace, ...]:
         return tuple(
@@ -148,26 +178,75 @@ class FakeJob:
 
     def counts(self) -> CheckpointCounts:
         self.completed += self.step
-        return CheckpointCounts(completed=self.completed, failed=0, in_progress=0, restored=0)
+        return CheckpointCounts(completed=self.completed, failed=self.failed, in_progress=0, restored=0)
 
     def last_restore(self) -> Restore | None:
         return self.restore
 
     def all_running(self) -> bool:
         self.calls.note("all_running")
-        return True
+        return self.state() == "RUNNING"
 
     def raise_if_ended(self) -> None:
         self._looks += 1
-        if self.state() == "FAILED":
-            raise JobEnded("job a1b2 is FAILED: disk full", state="FAILED")
+        if self.state() != "RUNNING":
+            raise JobEnded(f"job {self.job_id} is {self.state()}: disk full", state=self.state())
 
-    def history(self, *, restart_attempts: int) -> JobHistory:
+    def moment(self) -> JobMoment:
+        return JobMoment(life=len(self.lives), restarts=self.restarted, source_records=0)
+
+    def stop_with_savepoint(self, *, timeout_s: float) -> str:
+        self.calls.note("stop_with_savepoint")
+        self.ended = "FINISHED"
+        return self.savepoint
+
+    def cancel(self, *, timeout_s: float) -> None:
+        self.calls.note("cancel")
+        self.ended = "CANCELED"
+
+    def retained_checkpoint(self) -> str:
+        return self.retained
+
+    def start_from(self, path: str, *, why: str) -> None:
+        self.calls.note("start_from")
+        if self.state() == "RUNNING":
+            raise FlinkError(f"{self.name} still runs")
+        self.lives.append((path, why))
+        self.job_id = f"a1b2-life-{len(self.lives)}"
+        self.ended, self.ends_after_looks, self.restarted, self.failed = "", None, 0, 0
+        self.restore = None
+        if path:
+            self.restore = Restore(
+                checkpoint_id=8, at_ms=int(time.time() * 1000), is_savepoint="savepoint" in path, path=path
+            )
+
+    def histories(self, *, restart_attempts: int) -> tuple[JobHistory, ...]:
         self.calls.note("job history")
         # Far in the future: after any fault of a test.
         record = replace(factories.job().checkpoints[0], triggered_at_ms=9_000_000_000_000)
-        return replace(
+        reasons = [why for _, why in self.lives[1:]]
+        ended = [
+            replace(
+                factories.job(),
+                job_id=f"a1b2-life-{life}",
+                name=self.name,
+                life=life,
+                restored_from=path,
+                ended_by=why,
+                state="FINISHED",
+                restarts=0,
+                restart_attempts=restart_attempts,
+                failures=(),
+            )
+            for life, ((path, _), why) in enumerate(zip(self.lives, reasons, strict=False), start=1)
+        ]
+        current = replace(
             factories.job(),
+            job_id=self.job_id,
+            name=self.name,
+            life=len(self.lives),
+            restored_from=self.lives[-1][0],
+            ended_by="",
             state=self.state(),
             restarts=self.restarted,
             restart_attempts=restart_attempts,
@@ -177,51 +256,55 @@ class FakeJob:
                 for _ in range(self.restarted)
             ),
         )
+        return (*ended, current)
 
 
 class FakeWorkload:
-    """Implements `ports.Workload`: some orders at once, then nothing but markers."""
+    """Implements `ports.Workload`: some rows in both tables at once, then nothing but markers."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
-        self._ledger = Ledger()
+        self._changes: dict[str, list[evidence_folders.Change]] = {table.name: [] for table in TABLES}
         self._fences = 0
 
     def prepare(self) -> None:
-        self._append(evidence_folders.first_orders())
+        for table, changes in self._changes.items():
+            changes += evidence_folders.first_changes(table)
 
     def start(self) -> None:
         self.calls.note("start")
 
-    def fence(self) -> FenceMark:
+    def fence(self) -> tuple[FenceMark, ...]:
         self.calls.note("fence")
         self._fences += 1
-        self._append([evidence_folders.marker(self._fences)])
-        return evidence_folders.mark(self._fences, len(self._ledger))
+        for table, changes in self._changes.items():
+            changes.append(evidence_folders.marker(table, self._fences))
+        return tuple(
+            evidence_folders.mark(table, self._fences, len(changes))
+            for table, changes in self._changes.items()
+        )
 
     def resume(self) -> None:
         self.calls.note("resume")
 
     def stop(self) -> WorkloadOutcome:
         self.calls.note("stop")
-        return replace(factories.WORKLOAD, operations=len(self._ledger))
+        return replace(factories.WORKLOAD, operations=self.committed())
 
     def committed(self) -> int:
-        return len(self._ledger)
+        return sum(len(changes) for changes in self._changes.values())
 
-    def ledger(self) -> pa.Table:
-        return self._ledger.table()
-
-    def _append(self, operations: Sequence[Any]) -> None:
-        self._ledger.append(operations, transaction=1, committed_at_ms=factories.START_MS)
+    def ledger(self, table: str) -> pa.Table:
+        return evidence_folders.ledger(table, self._changes[table])
 
 
 class FakeFault:
     """Implements `ports.Fault`: it bites, and can be healed any number of times."""
 
-    def __init__(self, calls: Calls, name: str = "fake") -> None:
+    def __init__(self, calls: Calls, name: str = "fake", *, spends_attempts: bool = True) -> None:
         self.calls = calls
         self.name = name
+        self.spends_attempts = spends_attempts
         self.draws: list[float] = []
         self._injected = False
         self._proved = False
@@ -238,6 +321,9 @@ class FakeFault:
     def heal(self, stack: Stack) -> None:
         self.calls.note("heal")
 
+    def recover(self, context: FaultContext) -> None:
+        self.calls.note("recover")
+
     def proof(self) -> FaultProof:
         return FaultProof(
             fault=self.name,
@@ -250,13 +336,13 @@ class FakeFault:
 
 
 class FakePipeline:
-    """Implements `ports.Pipeline`. The sink is the ledger; it shows every marker when `shows_markers`."""
+    """Implements `ports.Pipeline`. The sinks are the ledgers; they show every marker when `shows_markers`."""
 
-    contract: TableContract = CONTRACT
+    tables = TABLES
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
-        self.fake_job = FakeJob(calls)
+        self.fake_jobs = tuple(FakeJob(calls, name=table.name) for table in TABLES)
         self.shows_markers = True
         self.has_snapshots = True
         self._made: FakeStack | None = None
@@ -281,27 +367,55 @@ class FakePipeline:
         self.calls.note("prepare")
         self._workload.prepare()
 
-    def submit(self) -> Job:
+    def submit(self) -> tuple[Job, ...]:
         self.calls.note("submit")
-        return self.fake_job
+        return self.fake_jobs
 
     def settings(self) -> tuple[Setting, ...]:
         return ()
 
-    def newest_snapshot(self) -> SnapshotId | None:
+    def newest_snapshot(self, table: str) -> SnapshotId | None:
         return SnapshotId(snapshot_id=41, committed_at_ms=factories.START_MS) if self.has_snapshots else None
 
+    def sink_rows(self, table: str) -> int:
+        return self._workload.ledger(table).num_rows
+
     def shows(self, mark: FenceMark, snapshot: SnapshotId) -> bool:
-        self.calls.note("shows")
+        self.calls.note(f"shows {mark.table}")
         return self.shows_markers
 
     def read_fence(
-        self, mark: FenceMark, snapshot: SnapshotId, *, baseline: bool, visible_at_ms: int, folder: Path
-    ) -> Callable[[], Fence]:
+        self, seen: Sequence[Seen], *, baseline: bool, folder: Path
+    ) -> Callable[[], tuple[Fence, ...]]:
         self.calls.note("read_fence")
-        fence = evidence_folders.fence(self._workload.ledger(), mark, folder)
-        return lambda: replace(
-            fence, baseline=baseline, visible=visible_at_ms > 0, visible_at_ms=visible_at_ms
+        fences = tuple(
+            replace(
+                evidence_folders.fence(self._workload.ledger(one.mark.table), one.mark, folder),
+                baseline=baseline,
+                visible=one.visible_at_ms > 0,
+                visible_at_ms=one.visible_at_ms,
+            )
+            for one in seen
+        )
+        return lambda: fences
+
+    def keep_sink(
+        self, fault: int, savepoints: Mapping[str, str], folder: Path
+    ) -> Callable[[], tuple[SinkState, ...]]:
+        self.calls.note("keep_sink")
+        return lambda: tuple(replace(factories.state(table.name), fault=fault) for table in self.tables)
+
+    def travel(self, fences: Sequence[Fence], folder: Path) -> Travelled:
+        self.calls.note("travel")
+        ledger = self._workload.ledger(factories.BEHAVIOR_LOG.name)
+        logged = [fence for fence in fences if fence.mark.table == factories.BEHAVIOR_LOG.name]
+        return Travelled(
+            travels=tuple(evidence_folders.travel(fence, folder) for fence in fences),
+            snapshots=tuple(
+                record for table in TABLES for record in evidence_folders.snapshots(table.name, len(logged))
+            ),
+            additions=(evidence_folders.additions(ledger, logged, folder),),
+            pins=(),
         )
 
     def components(self) -> tuple[Component, ...]:

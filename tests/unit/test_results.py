@@ -44,6 +44,7 @@ def result_of(
         components=(FLINK,),
         settings=(SETTING,),
         history=history,
+        logs=("logs/jobmanager.log",),
         reproduce="./run harness accept",
     )
 
@@ -141,7 +142,8 @@ def test_saving_writes_the_reports_and_latest_points_at_the_run(tmp_path: Path) 
     results.save(result, tmp_path / "r1")
 
     assert result == result_json.load(tmp_path / "latest")
-    assert {"result.json", "junit.xml", "events.jsonl"} == {path.name for path in (tmp_path / "r1").iterdir()}
+    expected = {"result.json", "junit.xml", "report.html", "summary.md", "events.jsonl"}
+    assert expected == {path.name for path in (tmp_path / "r1").iterdir()}
     assert {"r1", "latest"} == {path.name for path in tmp_path.iterdir()}
 
 

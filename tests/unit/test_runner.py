@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,10 +13,11 @@ from fakes import NODES, Calls, FakeFault, FakeListener, FakePipeline
 from harness import evidence, faults, oracles
 from harness.errors import FaultError, HarnessError, SourceError, StackError
 from harness.history import History
-from harness.model import Finding, Verdict, worst
+from harness.model import Finding, JobMoment, Verdict, worst
 from harness.profiles import Profile
-from harness.runner import Bounds, Outcome, Run
-from harness.scenario import load
+from harness.runner import Outcome, Run
+from harness.scenario import FaultStep, load
+from harness.watching import Bounds
 
 STEPS = (
     "preflight",
@@ -24,12 +26,14 @@ STEPS = (
     "start",
     "submit",
     "fence",
-    "shows",
+    "shows orders",
     "read_fence",
     "resume",
     "inject",
     "prove",
+    "recover",
     "all_running",
+    "travel",
 )
 PROFILE = Profile(
     name="test",
@@ -40,7 +44,7 @@ PROFILE = Profile(
         ("restart-strategy.fixed-delay.attempts", "20"),
     ),
     cluster=(("heartbeat.timeout", "6000"),),
-    table=(),
+    tables=(),
     differences=(),
     adapted=(),
     unapplied=(),
@@ -62,13 +66,16 @@ class Execution:
         self.calls = Calls(**raises)
         self.pipeline = FakePipeline(self.calls)
         self.faults = [FakeFault(self.calls) for _ in range(faults_wanted)]
+        self.during: Literal["steady", "initial-load"] = "steady"
         self.history = History(FakeListener())
 
-    def execute(self, *, keep: bool = False, before_reconcile: Callable[[], None] | None = None) -> Outcome:
-        name = "kill-taskmanager" if self.faults else "clean"
-        scenario = load(name, faults=faults.FAULTS, oracles=oracles.ORACLES)
+    def execute(
+        self, *, keep: bool = False, before_reconcile: Callable[[int], None] | None = None
+    ) -> Outcome:
+        scenario = load("clean", faults=faults.FAULTS, oracles=oracles.ORACLES)
+        steps = tuple(FaultStep.model_construct(fault="noop", during=self.during) for _ in self.faults)
         return Run(
-            scenario=scenario.model_copy(update={"oracles": self.ask}),
+            scenario=scenario.model_copy(update={"oracles": self.ask, "faults": steps}),
             profile=PROFILE,
             pipeline=self.pipeline,
             faults=self.faults,
@@ -99,9 +106,11 @@ def test_a_run_that_goes_well_is_valid_and_goes_in_this_order(tmp_path: Path) ->
     outcome = execution.execute()
 
     up = ["preflight", "up", "prepare", "submit", "start"]
-    baseline = ["fence", "shows", "read_fence", "resume"]
-    fault = ["inject", "prove", "heal", "all_running", "fence", "shows", "read_fence"]
-    end = ["heal", "stop", "job history", "down"]
+    shown = ["shows orders", "shows behavior-log"]
+    baseline = ["fence", *shown, "read_fence", "resume"]
+    running = ["all_running", "all_running"]  # of two jobs
+    fault = ["inject", "prove", "heal", "recover", *running, "fence", *shown, "read_fence", "travel"]
+    end = ["heal", "stop", "job history", "job history", "down"]
     assert up + baseline + fault + end == execution.calls.made
     assert None is outcome.failure
     assert {"VALID"} == {result.verdict.value for result in outcome.oracles}
@@ -111,7 +120,8 @@ def test_a_run_without_faults_has_one_fence_that_is_the_baseline(tmp_path: Path)
     execution = Execution(tmp_path, ask=tuple(oracles.ORACLES), faults_wanted=0)
     outcome = execution.execute()
 
-    assert [True] == [fence.baseline for fence in outcome.evidence.fences]
+    assert [True, True] == [fence.baseline for fence in outcome.evidence.fences]
+    assert ["orders", "behavior-log"] == [fence.mark.table for fence in outcome.evidence.fences]
     assert "resume" not in execution.calls.made
     assert Verdict.VALID is verdict_of(outcome)
 
@@ -119,7 +129,8 @@ def test_a_run_without_faults_has_one_fence_that_is_the_baseline(tmp_path: Path)
 def test_each_of_several_faults_has_a_fence_and_one_proof_of_its_own(tmp_path: Path) -> None:
     outcome = Execution(tmp_path, faults_wanted=2).execute()
 
-    assert [True, False, False] == [fence.baseline for fence in outcome.evidence.fences]
+    orders = [fence for fence in outcome.evidence.fences if fence.mark.table == "orders"]
+    assert [True, False, False] == [fence.baseline for fence in orders]
     assert 2 == len(outcome.evidence.faults)
     assert all(0 < proof.healed_at_ms <= proof.recovered_at_ms for proof in outcome.evidence.faults)
 
@@ -141,7 +152,8 @@ def test_everything_is_kept_in_the_folder_of_the_run(tmp_path: Path) -> None:
 
     kept = tmp_path / "evidence"
     assert outcome.evidence == evidence.load(kept)
-    assert execution.pipeline.workload.committed() == pq.read_table(kept / "ledger.parquet").num_rows
+    rows = [pq.read_table(kept / table.ledger_file).num_rows for table in outcome.evidence.tables]
+    assert execution.pipeline.workload.committed() == sum(rows)
     assert {f"{node.name}.log" for node in NODES} == {path.name for path in (tmp_path / "logs").iterdir()}
     assert "log of gateway\n" == (tmp_path / "logs" / "gateway.log").read_text()
 
@@ -160,13 +172,13 @@ def test_ctrl_c_anywhere_heals_before_the_stack_goes_down_and_is_unknown(tmp_pat
     assert outcome.evidence == evidence.load(tmp_path / "evidence")
 
 
-@pytest.mark.parametrize("step", ["inject", "prove", "all_running"])
+@pytest.mark.parametrize("step", ["inject", "prove", "recover", "all_running"])
 def test_a_failure_under_a_fault_heals_collects_and_takes_the_stack_down(tmp_path: Path, step: str) -> None:
     execution = Execution(tmp_path, **{step: StackError("the engine is gone")})
     outcome = execution.execute()
 
     assert isinstance(outcome.failure, StackError)
-    assert ["heal", "stop", "job history", "down"] == execution.calls.made[-4:]
+    assert ["heal", "stop", "job history", "job history", "down"] == execution.calls.made[-5:]
     assert 1 == len(outcome.evidence.faults)
     assert Verdict.UNKNOWN is verdict_of(outcome)
 
@@ -201,11 +213,12 @@ def test_a_workload_that_died_ends_the_run_unknown(tmp_path: Path) -> None:
 
 def test_a_job_that_ends_while_it_is_awaited_is_judged_and_the_stack_goes_down(tmp_path: Path) -> None:
     execution = Execution(tmp_path)
-    execution.pipeline.fake_job.ends_after_looks = 4
+    execution.pipeline.fake_jobs[1].ends_after_looks = 4
     outcome = execution.execute()
 
     assert "job a1b2 is FAILED: disk full" == outcome.evidence.ended_early
     assert None is outcome.failure
+    assert "travel" in execution.calls.made  # what there is can still be looked at
     assert "job-not-running" in findings(outcome, "liveness")
     assert Verdict.INVALID is verdict_of(outcome)
     assert "down" == execution.calls.made[-1]
@@ -214,16 +227,17 @@ def test_a_job_that_ends_while_it_is_awaited_is_judged_and_the_stack_goes_down(t
 def test_a_marker_that_never_shows_is_given_up_after_ten_checkpoints_and_read_all_the_same(
     tmp_path: Path,
 ) -> None:
-    execution = Execution(tmp_path, ask=["primary_key"], faults_wanted=0)
+    execution = Execution(tmp_path, ask=["reconciliation"], faults_wanted=0)
     execution.pipeline.shows_markers = False
-    execution.pipeline.fake_job.step = 4
+    for job in execution.pipeline.fake_jobs:
+        job.step = 4
     outcome = execution.execute()
 
-    (fence,) = outcome.evidence.fences
+    fence, _ = outcome.evidence.fences
     assert (False, 0) == (fence.visible, fence.visible_at_ms)
-    assert 3 == execution.calls.made.count("shows")  # at 4, 8 and 12 checkpoints
+    assert 3 == execution.calls.made.count("shows orders")  # at 4, 8 and 12 checkpoints
     assert "read_fence" in execution.calls.made
-    assert "marker-lost" in findings(outcome, "primary_key")
+    assert "marker-lost" in findings(outcome, "reconciliation")
     assert Verdict.INVALID is verdict_of(outcome)
 
 
@@ -232,18 +246,59 @@ def test_a_sink_without_any_snapshot_ends_the_run_early(tmp_path: Path) -> None:
     execution.pipeline.has_snapshots = False
     outcome = execution.execute()
 
-    assert "the sink has no snapshot" == outcome.evidence.ended_early
+    assert "the sink of orders has no snapshot" == outcome.evidence.ended_early
     assert Verdict.UNKNOWN is verdict_of(outcome)
 
 
-def test_damage_is_done_once_between_the_last_marker_and_its_reading(tmp_path: Path) -> None:
+def test_damage_can_be_done_at_each_fence_between_its_markers_and_its_reading(tmp_path: Path) -> None:
     execution = Execution(tmp_path)
-    execution.execute(before_reconcile=lambda: execution.calls.note("damage"))
+    execution.execute(before_reconcile=lambda number: execution.calls.note(f"damage {number}"))
 
     made = execution.calls.made
-    assert 1 == made.count("damage")
-    at = made.index("damage")
-    assert ["shows", "damage", "read_fence", "heal"] == made[at - 1 : at + 3]
+    for number in (1, 2):
+        at = made.index(f"damage {number}")
+        assert ["shows behavior-log", f"damage {number}", "read_fence"] == made[at - 1 : at + 2]
+
+
+def test_a_fault_during_the_initial_load_strikes_under_writes_and_without_a_baseline(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, ask=tuple(oracles.ORACLES))
+    execution.during = "initial-load"
+    outcome = execution.execute()
+
+    made = execution.calls.made
+    assert ["prepare", "start", "submit", "inject"] == made[2:6]
+    assert 1 == outcome.evidence.expected_fences
+    assert [False, False] == [fence.baseline for fence in outcome.evidence.fences]
+    assert {"VALID"} == {result.verdict.value for result in outcome.oracles}
+
+
+def test_a_job_that_has_restarted_gets_a_new_life_before_a_fault_that_spends_attempts(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, faults_wanted=1)
+    spent, fresh = execution.pipeline.fake_jobs
+    spent.restarted = 1
+    execution.execute()
+
+    made = execution.calls.made
+    assert ["stop_with_savepoint", "start_from", "inject"] == made[made.index("stop_with_savepoint") :][:3]
+    assert [2, 1] == [len(spent.lives), len(fresh.lives)]
+    assert spent.savepoint == spent.lives[1][0]
+
+
+def test_a_job_that_has_restarted_keeps_its_life_before_a_fault_that_spends_none(tmp_path: Path) -> None:
+    execution = Execution(tmp_path, faults_wanted=1)
+    execution.pipeline.fake_jobs[0].restarted = 1
+    execution.faults = [FakeFault(execution.calls, spends_attempts=False)]
+    execution.execute()
+
+    assert "start_from" not in execution.calls.made
+
+
+def test_what_the_jobs_say_at_a_fence_is_kept_with_it(tmp_path: Path) -> None:
+    outcome = Execution(tmp_path).execute()
+
+    assert {JobMoment(life=1, restarts=0, source_records=0)} == {
+        fence.job for fence in outcome.evidence.fences
+    }
 
 
 def test_a_failure_before_there_is_a_stack_takes_nothing_down(tmp_path: Path) -> None:
@@ -312,19 +367,21 @@ def test_the_phases_of_a_run_are_these(tmp_path: Path) -> None:
     execution = Execution(tmp_path)
     execution.execute()
 
+    # reads go on meanwhile; they are awaited before the next fence
     expected = [
         "preflight",
         "stack up",
-        "tables and job",
+        "tables and jobs",
         "steady",
         "fence 1",
-        "reconcile 1",
         "load before fault 1",
         "fault 1",
         "recovery 1",
         "cycles 1",
+        "reconcile 1",
         "fence 2",
         "reconcile 2",
+        "time travel",
         "collect",
         "judge",
         "stack down",

@@ -10,9 +10,9 @@ import yaml
 from harness.errors import ScenarioError, UsageError
 from harness.scenario import Scenario, built_in, load, with_overrides
 
-FAULTS = ("noop", "kill-taskmanager")
+FAULTS = ("noop", "kill-taskmanager", "stop-with-savepoint", "cut-storage")
 ORACLES = ("primary-key", "append-only")
-JOBS = ("orders", "behavior")
+JOBS = ("orders", "behavior-log")
 
 GOOD = """\
 name: mine
@@ -30,6 +30,7 @@ faults:
       hard: true
       node: taskmanager-1
 oracles: all
+jobs: [orders, behavior-log]
 """
 
 
@@ -57,14 +58,15 @@ def test_a_scenario_file_gives_its_values_and_the_defaults_of_those_left_away(tm
     expected = {
         "name": "mine",
         "description": "a scenario",
-        "job": "orders",
+        "jobs": ("orders", "behavior-log"),
         "profile": "fast",
         "seed": 7,
         "workload": {"rate": 1000, "initial_rows": 50},
         "parallelism": 2,
+        "chunk_size": 8096,
         "steady_checkpoints": 2,
         "cycles": 3,
-        "faults": ({"fault": "kill-taskmanager", "with": parameters},),
+        "faults": ({"fault": "kill-taskmanager", "during": "steady", "with": parameters},),
         "oracles": ORACLES,
     }
     assert expected == scenario.model_dump(by_alias=True)
@@ -111,6 +113,13 @@ def test_a_built_in_name_wins_over_a_file_of_that_name(
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
+        ("[orders, behavior-log]", "[orders, orders]", [(16, "jobs: job 'orders' is named twice")]),
+        ("jobs: [orders, behavior-log]", "jobs: []", [(16, "jobs: ")]),
+        (
+            "faults:\n",
+            "faults:\n  - fault: noop\n  - {fault: noop, during: initial-load}\n",
+            [(8, "faults: expected those during: initial-load before all others")],
+        ),
         ("seed: 7", "sede: 7", [(4, "sede: unknown field, did you mean 'seed'; fields here are: name, ")]),
         ("seed: 7", "seed: 7.5", [(4, "seed: expected a whole number, got 7.5")]),
         ("seed: 7", "seed: true", [(4, "seed: expected a whole number, got True")]),
@@ -142,9 +151,9 @@ def test_a_built_in_name_wins_over_a_file_of_that_name(
         ),
         ("name: mine", "name: 7", [(1, "name: expected a text, got 7")]),
         (
-            "name: mine",
-            "job: order",
-            [(1, "job: unknown job 'order', did you mean 'orders'; there are: orde")],
+            "jobs: [orders, behavior-log]",
+            "jobs: [order]",
+            [(16, "jobs: unknown job 'order', did you mean 'orders'; there are: orde")],
         ),
         (
             "fault: kill-taskmanager",
