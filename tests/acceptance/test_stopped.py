@@ -41,7 +41,7 @@ def started(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[bytes]]
     def start(awaited: str) -> subprocess.Popen[bytes]:
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [HARNESS, "accept", "--reports", str(tmp_path / "reports")],
+                [HARNESS, "run", "kill-taskmanager", "--reports", str(tmp_path / "reports")],
                 stdout=out,
                 stderr=out,
                 stdin=subprocess.DEVNULL,

@@ -1,0 +1,29 @@
+"""The guide's acceptance chapter on the real stack: both tables, three faults, both methods."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.acceptance import Accepted
+from harness.oracles import ORACLES
+from harness.recheck import recheck
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.mark.exactly_once(scenario="acceptance")
+def test_the_whole_chapter_is_valid_and_its_report_stands_by_itself(accepted: Accepted) -> None:
+    result, folder = accepted.result, accepted.folder
+
+    faults = ["kill-taskmanager", "stop-with-savepoint", "cut-storage"]
+    assert faults == [proof.fault for proof in result.faults]
+    assert all(proof.bit for proof in result.faults)
+    assert list(ORACLES) == [judged.oracle for judged in result.oracles]
+    assert 2 * (len(faults) + 1) == len(result.fences) == len(result.travels)
+    assert {"orders", "behavior-log"} == {job.name for job in result.jobs}
+    assert {2} == {
+        max(job.life for job in result.jobs if job.name == name) for name in ("orders", "behavior-log")
+    }
+    reports = {"report.html", "summary.md", "junit.xml", "result.json", "events.jsonl", "evidence", "logs"}
+    assert reports <= {entry.name for entry in folder.iterdir()}
+    assert result.verdict is recheck(folder).verdict
