@@ -158,7 +158,8 @@ class FaultContext:
     """What a fault may use.
 
     `bound_s` is how long it may wait for an effect or a recovery, `checkpoint_s` how long a checkpoint
-    may take at most with its timeout. `committed` counts the operations that the source has committed.
+    may take at most with its timeout; when none has completed for `late_s` (interval and timeout), one
+    is late. `committed` counts the operations that the source has committed.
     `sink_rows` counts the rows of a table's newest snapshot, by the table's name; 0 before the first.
     `keep_sink` keeps each table's rows as they are while its job is down; `savepoints` are the paths
     of the savepoints that stopped the jobs, by name.
@@ -169,6 +170,7 @@ class FaultContext:
     rng: random.Random
     bound_s: float
     checkpoint_s: float
+    late_s: float
     committed: Callable[[], int]
     sink_rows: Callable[[str], int]
     keep_sink: Callable[[Mapping[str, str]], None]

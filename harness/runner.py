@@ -203,6 +203,7 @@ class Run:
             rng=self._rng,
             bound_s=self._bounds.recovery_s,
             checkpoint_s=self._bounds.checkpoint_s,
+            late_s=self._bounds.late_s,
             committed=pipeline.workload.committed,
             sink_rows=pipeline.sink_rows,
             keep_sink=keep_sink,

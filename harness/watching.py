@@ -16,24 +16,35 @@ from harness.ports import Job, Pipeline
 from harness.profiles import Profile
 from harness.waiting import wait_until
 
+STALE_S = 3.0
+"""How old the counters may be that Flink's REST API tells (web.refresh-interval)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
     """How long a run waits for Flink, in seconds, from the profile's own times."""
 
     interval_s: float
+    late_s: float
     checkpoint_s: float
     recovery_s: float
 
     @classmethod
     def of(cls, profile: Profile) -> Bounds:
-        """`checkpoint_s` is one cycle at its slowest; `recovery_s` covers detection, delays and a restore."""
+        """`late_s` is one cycle at its slowest as told by REST, `checkpoint_s` has some seconds to spare;
+        `recovery_s` covers detection, delays and a restore.
+        """
         flink, cluster = dict(profile.flink), dict(profile.cluster)
         interval = milliseconds(flink["execution.checkpointing.interval"]) / 1000
         slowest = interval + milliseconds(flink["execution.checkpointing.timeout"]) / 1000
         detection = milliseconds(cluster["heartbeat.timeout"]) / 1000
         delay = milliseconds(flink["restart-strategy.fixed-delay.delay"]) / 1000
-        return cls(interval_s=interval, checkpoint_s=slowest + 10, recovery_s=detection + 3 * delay + 90)
+        return cls(
+            interval_s=interval,
+            late_s=slowest + STALE_S,
+            checkpoint_s=slowest + 10,
+            recovery_s=detection + 3 * delay + 90,
+        )
 
 
 class Watch:

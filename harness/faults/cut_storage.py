@@ -20,8 +20,11 @@ TOOTHLESS = 3
 KIND = "retained checkpoint"
 
 WANTED = {
-    "drop": ("a checkpoint failed", "at least 1 failed checkpoint"),
-    "reject": ("a checkpoint or its tasks failed", "at least 1 failed checkpoint or restart"),
+    "drop": ("a checkpoint failed or was late", "a failed checkpoint, or none completed for {late} s"),
+    "reject": (
+        "a checkpoint or its tasks failed",
+        "a failed checkpoint or a restart, or no checkpoint completed for {late} s",
+    ),
     "job-failed": ("used up its restarts", "FAILED"),
 }
 """What a job must have had under the cut, by mode, or by `until` when that is the job's end."""
@@ -29,20 +32,28 @@ WANTED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """A job's counters at one moment, or what they grew by since the cut."""
+    """A job's counters at one moment, or what they grew by since the cut.
+
+    `quiet_s`: for how long none has completed under the cut.
+    """
 
     completed: int
     failed: int
     restarts: int
     state: str
+    quiet_s: float = 0.0
 
-    def since(self, before: Tally, last: Tally) -> Tally:
-        """What it grew by; `last` is what it had grown by before: an ended job reports no restarts."""
+    def since(self, before: Tally, last: Tally, *, passed_s: float) -> Tally:
+        """What it grew by; `last` is what it had grown by `passed_s` before: an ended job reports no
+        restarts.
+        """
+        completed = self.completed - before.completed
         return Tally(
-            completed=self.completed - before.completed,
+            completed=completed,
             failed=self.failed - before.failed,
             restarts=max(self.restarts - before.restarts, last.restarts),
             state=self.state,
+            quiet_s=last.quiet_s + passed_s if completed == last.completed else 0.0,
         )
 
 
@@ -53,10 +64,12 @@ class CutStorage:
     """Stops all packets between the storage and the JobManager and each TaskManager, until it has bitten.
 
     `mode` is `drop` (silence: requests hang) or `reject` (connections are reset: tasks fail at once).
-    `until` is `checkpoint-failed` (each job had a failed checkpoint, or with `reject` a restart; the jobs
-    have to recover by themselves) or `job-failed` (each job has used up its restarts; each is started
-    from its last retained checkpoint after healing). `at_most_s` bounds the cut; 0 leaves that to the
-    run's own bounds. It ends early when checkpoints go on completing, since then it cuts nothing.
+    `until` is `checkpoint-failed` (each job had a failed checkpoint or a late one, or with `reject` a
+    restart; the jobs have to recover by themselves) or `job-failed` (each job has used up its restarts;
+    each is started from its last retained checkpoint after healing). A late one counts since a JobManager
+    that hangs in the storage before it triggers a checkpoint fails none for minutes. `at_most_s` bounds
+    the cut; 0 leaves that to the run's own bounds. It ends early when checkpoints go on completing,
+    since then it cuts nothing.
 
     Proof: the rules stopped packets on each TaskManager that held tasks, and were there on every node
     until they were removed; each job had what `until` says; for `job-failed`, each was restored from its
@@ -86,6 +99,7 @@ class CutStorage:
         self._before: dict[str, Tally] = {}
         self._grown: dict[str, Tally] = {}
         self._gave_up = False
+        self._late_s = 0.0
         self._restored: dict[str, Check] = {}
 
     def inject(self, context: FaultContext) -> None:
@@ -104,10 +118,16 @@ class CutStorage:
         self._injected_at_ms = began_at_ms
 
     def prove(self, context: FaultContext) -> None:
+        self._late_s = context.late_s
+        looked_s = time.monotonic()
+
         def bitten_or_toothless() -> bool:
-            for job in context.jobs:
-                last = self._grown.get(job.name, UNSEEN)
-                self._grown[job.name] = _tally(job).since(self._before[job.name], last)
+            nonlocal looked_s
+            now = {job.name: _tally(job) for job in context.jobs}
+            passed_s, looked_s = time.monotonic() - looked_s, time.monotonic()
+            for name, tally in now.items():
+                last = self._grown.get(name, UNSEEN)
+                self._grown[name] = tally.since(self._before[name], last, passed_s=passed_s)
             self._gave_up = any(grown.completed >= TOOTHLESS for grown in self._grown.values())
             return self._gave_up or all(self._bitten(grown) for grown in self._grown.values())
 
@@ -125,7 +145,8 @@ class CutStorage:
     def _bitten(self, grown: Tally) -> bool:
         if self._until == "job-failed":
             return grown.state == "FAILED"
-        return grown.failed > 0 or (self._mode == "reject" and grown.restarts > 0)
+        late = grown.quiet_s >= self._late_s > 0
+        return late or grown.failed > 0 or (self._mode == "reject" and grown.restarts > 0)
 
     def _look(self, stack: Stack) -> None:
         """Note what each node has of the rules; what can't be read is noted as such."""
@@ -217,10 +238,11 @@ class CutStorage:
         given_up = "; given up, since checkpoints went on completing" if self._gave_up else ""
         effect = Check(
             name=f"{name}: {what}",
-            expected=wanted,
+            expected=wanted.format(late=f"{self._late_s:.0f}"),
             actual=(
                 f"{grown.failed} failed and {grown.completed} completed checkpoints, "
-                f"{grown.restarts} restarts under the cut; {grown.state}{given_up}"
+                f"none for {grown.quiet_s:.0f} s, {grown.restarts} restarts under the cut; "
+                f"{grown.state}{given_up}"
             ),
             held=self._bitten(grown),
         )

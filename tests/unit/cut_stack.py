@@ -50,18 +50,23 @@ def nothing(job: CutJob) -> None:
 
 
 class Cut:
-    """A stack with two jobs, and a fault to strike it with."""
+    """A stack with two jobs, and a fault to strike it with. A checkpoint is late after `late_s`."""
 
     def __init__(
-        self, orders: Callable[[CutJob], None], behavior: Callable[[CutJob], None] | None = None
+        self,
+        orders: Callable[[CutJob], None],
+        behavior: Callable[[CutJob], None] | None = None,
+        *,
+        late_s: float = 60,
     ) -> None:
+        self._late_s = late_s
         self.stack = FakeStack()
         self.firewall = FakeFirewall(self.stack)
         self.jobs = (CutJob(orders), CutJob(behavior or orders, name="behavior-log"))
 
     @property
     def context(self) -> FaultContext:
-        return context(self.stack, self.jobs)
+        return context(self.stack, self.jobs, late_s=self._late_s)
 
     def struck(self, fault: CutStorage) -> CutStorage:
         fault.inject(self.context)

@@ -358,7 +358,7 @@ def test_a_stack_that_will_not_go_down_is_a_failure_that_loses_no_verdict(tmp_pa
 
 
 def test_the_bounds_come_from_the_profiles_own_times() -> None:
-    expected = Bounds(interval_s=0.02, checkpoint_s=11.02, recovery_s=99.0)
+    expected = Bounds(interval_s=0.02, late_s=4.02, checkpoint_s=11.02, recovery_s=99.0)
 
     assert expected == Bounds.of(PROFILE)
 
