@@ -18,7 +18,6 @@ from harness.errors import (
     FaultError,
     FlinkError,
     HarnessError,
-    JobEnded,
     SourceError,
     WaitTimeout,
 )
@@ -140,7 +139,7 @@ class Run:
             if not self._strikes_the_load:
                 self._start_workload()
             self._under_load()
-        except (JobEnded, WaitTimeout, SourceError, FaultError) as error:
+        except (FlinkError, WaitTimeout, SourceError, FaultError) as error:
             # Not a failure of the harness: the oracles say what it means.
             self._ended_early = error.what
             history.event("ended early", error.what)

@@ -75,15 +75,13 @@ class Watch:
 
     def running(self) -> None:
         for job in self.jobs:
-            wait_until(
+            (restarts,) = wait_until(
                 f"every task of {job.name} to run again",
-                lambda job=job: every_task_runs(job),  # type: ignore[misc]
+                lambda job=job: (job.restarts(),) if every_task_runs(job) else None,  # type: ignore[misc]
                 timeout_s=self._bounds.recovery_s,
                 retry_on=(FlinkUnreachable,),
             )
-            self._history.event(
-                "recovered", f"{job.name}: every task runs, {job.restarts()} restarts in this life"
-            )
+            self._history.event("recovered", f"{job.name}: every task runs, {restarts} restarts in this life")
 
     def checkpoints(self, wanted: int, *, phase: str) -> None:
         """Wait until each job has completed so many more checkpoints."""

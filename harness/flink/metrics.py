@@ -1,4 +1,4 @@
-"""A job's metrics as they are now: restarts, and the records that its source emitted.
+"""A job's metrics as they are now: the records that its source emitted.
 
 Flink's JobManager fetches metrics only when somebody asks for one, at most every
 metrics.fetcher.update-interval, and answers with those of the fetch before: minutes old when nobody
@@ -20,16 +20,6 @@ FRESH_S = 10.0
 
 _CPU = "Status.JVM.CPU.Time"
 _EMITTED = re.compile(r"(\d+)\.Source__.*\.numRecordsOut")
-
-
-def restarts(rest: FlinkRest, job_id: str) -> int:
-    """Restarts since the job was submitted (metric numRestarts); 0 when it isn't reported.
-
-    Raises FlinkError when the JobManager's metrics stay old.
-    """
-    _await_fetch(rest, ["/jobmanager"], FRESH_S)
-    found = _values(rest, f"/jobs/{job_id}", ("numRestarts",))
-    return int(found.get("numRestarts", 0))
 
 
 def source_records(rest: FlinkRest, job_id: str, *, fresh_s: float = FRESH_S) -> int:

@@ -35,7 +35,6 @@ class RestJob:
         self._rest = rest
         self._job_id = job_id
         self.title = f"{program}: job {job_id}" if program else f"job {job_id}"
-        self._restarts_seen = 0
 
     @property
     def job_id(self) -> str:
@@ -59,9 +58,17 @@ class RestJob:
         return causes(str(self._get("/exceptions").get("root-exception") or "no exception recorded"))
 
     def restarts(self) -> int:
-        """Restarts since the job was submitted; Flink may forget what an ended job had, we don't."""
-        self._restarts_seen = max(self._restarts_seen, metrics.restarts(self._rest, self._job_id))
-        return self._restarts_seen
+        """How often the job's tasks were restarted since it was submitted, also when it has ended.
+
+        Each restart is a new attempt of every task, since the pipelined tasks of a streaming job fail over
+        together. Flink has a metric for it too (numRestarts), but with the storage or a TaskManager gone
+        its metrics stay old for minutes.
+        """
+        subtasks = [task for vertex in self._get("")["vertices"] for task in self._subtasks(vertex["id"])]
+        return max((int(task.get("attempt") or 0) for task in subtasks), default=0)
+
+    def _subtasks(self, vertex_id: str) -> list[Mapping[str, Any]]:
+        return list(self._get(f"/vertices/{vertex_id}")["subtasks"])
 
     def source_records(self) -> int:
         """What the source emitted since its tasks last started; -1 when Flink does not report it."""
@@ -71,7 +78,7 @@ class RestJob:
         """Where each subtask runs; a subtask that has no place yet is left out."""
         places = []
         for vertex in self._get("")["vertices"]:
-            for subtask in self._get(f"/vertices/{vertex['id']}")["subtasks"]:
+            for subtask in self._subtasks(vertex["id"]):
                 host = host_of(str(subtask.get("taskmanager-id") or ""))
                 if host and not host.startswith("("):  # "(unassigned)" while it is scheduled
                     places.append(
@@ -108,7 +115,6 @@ class RestJob:
         Raises FlinkError with the engine's message when either fails, WaitTimeout when both take longer
         than `timeout_s`. Source: Flink 1.20 docs, "REST API", /jobs/:jobid/stop.
         """
-        self.restarts()
         path = f"/jobs/{self._job_id}"
         request = self._rest.post(f"{path}/stop", {"drain": False, "targetDirectory": directory})
         status = f"{path}/savepoints/{request['request-id']}"
@@ -138,7 +144,6 @@ class RestJob:
         Source: Flink 1.20 docs, "REST API", PATCH /jobs/:jobid.
         """
         if self._end() is None:
-            self.restarts()
             self._rest.patch(f"/jobs/{self._job_id}?mode=cancel")
             wait_until(f"{self.title} to end", self._end, timeout_s=timeout_s, every_s=0.1)
 

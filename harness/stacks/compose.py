@@ -42,6 +42,7 @@ CLUSTER_SETTINGS = {
     "taskmanager.load-balance.mode": "SLOTS",  # tasks on every worker, so that one can be the victim
     "web.checkpoints.history": "2000",
     "web.exception-history-size": "100",
+    "web.refresh-interval": "500",  # how old the REST API's answers about a job may be
     "metrics.fetcher.update-interval": "200",  # who asks for a metric waits for the next fetch
     "cluster.registration.error-delay": "500",  # for a TaskManager that is up first
     "env.java.opts.sql-gateway": "-Xmx512m -XX:MaxDirectMemorySize=256m",

@@ -106,9 +106,11 @@ def answers_of(job_id: str = JOB, **changed: Any) -> dict[str, Any]:
         f"{path}/checkpoints": CHECKPOINTS,
         f"{path}/exceptions": EXCEPTIONS,
         f"{path}/exceptions?maxExceptions=50": EXCEPTIONS,
-        f"{path}/metrics?get=numRestarts": [{"id": "numRestarts", "value": "3"}],
+        **{
+            path + "/vertices/" + found["id"].replace(" ", "%20"): {"subtasks": [{"attempt": 3}]}
+            for found in job()["vertices"]
+        },
         f"POST /v1/jobs/{job_id}/stop": {"request-id": "t1"},
-        f"GET /v1/jobmanager/{CPU}": fetches(),
     }
     return known | {f"{path}{below}": value for below, value in changed.items()}
 

@@ -86,11 +86,3 @@ def test_a_job_without_a_source_is_unknown() -> None:
     http = transport(**{f"GET /v1/jobs/{JOB}": job() | {"vertices": [vertex("Writer", running=1)]}})
 
     assert -1 == metrics.source_records(client(http), JOB)
-
-
-def test_restarts_are_read_after_a_fetch_from_the_jobmanager() -> None:
-    http = transport()
-
-    assert 3 == metrics.restarts(client(http), JOB)
-    assert f"GET /v1/jobs/{JOB}/metrics?get=numRestarts" == http.asked[-1]
-    assert 2 == http.asked.count(f"GET /v1/jobmanager/{CPU}")

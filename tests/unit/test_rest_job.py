@@ -41,12 +41,24 @@ def test_subtasks_without_a_place_are_left_out() -> None:
     assert (TaskPlace(vertex="Source: orders", subtask=0, taskmanager="taskmanager-1"),) == found
 
 
+def attempts(*numbers: int) -> dict[str, Any]:
+    return {"subtasks": [{"subtask": index, "attempt": number} for index, number in enumerate(numbers)]}
+
+
 @pytest.mark.parametrize(
-    ("metrics", "restarts"),
-    [([], 0), ([{"id": "numRestarts", "value": "3"}], 3), ([{"id": "other", "value": "9"}], 0)],
+    ("source", "writer", "restarts"), [((0, 0), (0,), 0), ((2, 2), (2,), 2), ((1, 2), (1,), 2), ((), (), 0)]
 )
-def test_restarts_are_none_while_they_are_not_reported_yet(metrics: list[Any], restarts: int) -> None:
-    assert restarts == running_job(**{"/metrics?get=numRestarts": metrics}).restarts()
+def test_restarts_are_the_most_attempts_of_any_task(
+    source: tuple[int, ...], writer: tuple[int, ...], restarts: int
+) -> None:
+    found = running_job(
+        **{
+            "/vertices/id-Source:%20orders": attempts(*source),
+            "/vertices/id-Writer%20:%20dwd": attempts(*writer),
+        }
+    )
+
+    assert restarts == found.restarts()
 
 
 @pytest.mark.parametrize(
@@ -126,13 +138,6 @@ def test_the_history_goes_from_old_to_new() -> None:
         (history.failures[1].taskmanager,),
     ]
     assert "at " not in history.failures[1].exception
-
-
-def test_restarts_that_flink_forgot_since_are_not_forgotten() -> None:
-    metric = "/metrics?get=numRestarts"
-    found = running_job(**{metric: Series([{"id": "numRestarts", "value": "3"}], [])})
-
-    assert [3, 3] == [found.restarts(), found.restarts()]
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "FAILED"])
