@@ -45,7 +45,9 @@ def run_scenario(
     result). Raises UsageError only, before anything was started.
     """
     run = new_run(scenario.name)
-    profile = load_profile(scenario.profile, run=run)
+    profile = load_profile(scenario.profile, run=run).with_settings(
+        flink=scenario.flink, cluster=scenario.cluster, why="the scenario's"
+    )
     broken = [faults.make(step.fault, step.parameters) for step in scenario.faults]
     pipeline = ComposePipeline(run=run, scenario=scenario, profile=profile, options=options)
     history = History(listener)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +34,21 @@ class Profile:
     differences: tuple[str, ...]
     adapted: tuple[str, ...]
     unapplied: tuple[str, ...]
+
+    def with_settings(self, *, flink: Mapping[str, str], cluster: Mapping[str, str], why: str) -> Profile:
+        """The profile with other values for some settings, or more of them; each is a difference."""
+        settings = {"flink": dict(self.flink), "cluster": dict(self.cluster)}
+        differences = list(self.differences)
+        for section, changes in (("flink", flink), ("cluster", cluster)):
+            for key, value in changes.items():
+                differences.append(f"{key}: {settings[section].get(key, 'not set')} → {value} ({why})")
+                settings[section][key] = value
+        return replace(
+            self,
+            flink=tuple(settings["flink"].items()),
+            cluster=tuple(settings["cluster"].items()),
+            differences=tuple(differences),
+        )
 
     def table(self, name: str) -> dict[str, str]:
         """The options of a table, by its name. Raises UsageError when the profile has none for it."""

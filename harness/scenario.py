@@ -72,7 +72,8 @@ class Scenario(Part):
 
     `jobs` names folders in jobs/, each of which feeds the table of its name. `cycles` counts the
     checkpoint cycles awaited after each recovery, `steady_checkpoints` those awaited before the first
-    fault. `chunk_size` is how many rows the source reads at once in the initial load. `oracles` is
+    fault. `chunk_size` is how many rows the source reads at once in the initial load. `flink` and
+    `cluster` give settings of the jobs and of the cluster other values than the profile. `oracles` is
     never empty; "all" in the file has been resolved.
     """
 
@@ -86,6 +87,8 @@ class Scenario(Part):
     chunk_size: Annotated[int, Field(strict=True, ge=2)] = 8096
     steady_checkpoints: Annotated[int, Field(strict=True, ge=1)] = 2
     cycles: Annotated[int, Field(strict=True, ge=1)] = 3
+    flink: dict[str, str] = {}
+    cluster: dict[str, str] = {}
     faults: tuple[FaultStep, ...]
     oracles: tuple[str, ...]
 

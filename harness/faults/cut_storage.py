@@ -73,7 +73,9 @@ class CutStorage:
 
     Proof: the rules stopped packets on each TaskManager that held tasks, and were there on every node
     until they were removed; each job had what `until` says; for `job-failed`, each was restored from its
-    retained checkpoint. The JobManager may have nothing to write meanwhile: its packets are only told.
+    retained checkpoint. An outage that long outlasts processes (a task that hangs in the storage is not
+    cancelled in time, and its TaskManager ends itself), so with `job-failed` a node that restarted is cut
+    off again. The JobManager may have nothing to write meanwhile: its packets are only told.
     """
 
     spends_attempts = True
@@ -100,6 +102,9 @@ class CutStorage:
         self._grown: dict[str, Tally] = {}
         self._gave_up = False
         self._late_s = 0.0
+        self._addresses: dict[str, str] = {}
+        self._lives: dict[str, str] = {}
+        self._cut_again = 0
         self._restored: dict[str, Check] = {}
 
     def inject(self, context: FaultContext) -> None:
@@ -109,10 +114,11 @@ class CutStorage:
         places = [place.taskmanager for job in context.jobs for place in job.places()]
         if not set(places) & set(flink):
             raise FaultError(f"no TaskManager holds tasks of the jobs: they are on {places or 'none'}")
-        addresses = {node: firewall.address_of(stack, node, storage) for node in flink}
+        self._addresses = {node: firewall.address_of(stack, node, storage) for node in flink}
+        self._lives = {node: stack.state(node).started_at for node in flink}
         self._before = {job.name: _tally(job) for job in context.jobs}
         began_at_ms = int(time.time() * 1000)
-        for node, address in addresses.items():
+        for node, address in self._addresses.items():
             firewall.cut(stack, node, address=address, port=self._port, mode=self._mode)
         self._tasks = {node: places.count(node) for node in flink}
         self._injected_at_ms = began_at_ms
@@ -123,6 +129,8 @@ class CutStorage:
 
         def bitten_or_toothless() -> bool:
             nonlocal looked_s
+            if self._until == "job-failed":
+                self._cut_off_restarted(context.stack)
             now = {job.name: _tally(job) for job in context.jobs}
             passed_s, looked_s = time.monotonic() - looked_s, time.monotonic()
             for name, tally in now.items():
@@ -136,11 +144,20 @@ class CutStorage:
                 f"the cut to bite: {self._until}",
                 bitten_or_toothless,
                 timeout_s=self._at_most_s or context.bound_s + context.checkpoint_s,
-                retry_on=(FlinkError,),
+                retry_on=(FlinkError, StackError),
                 seen=lambda: self._grown,
             )
         except WaitTimeout:
             return  # the effect that did not come is a check that does not hold
+
+    def _cut_off_restarted(self, stack: Stack) -> None:
+        """Set the rules again on nodes that live another life; one that is down is looked at next time."""
+        for node, address in self._addresses.items():
+            state = stack.state(node)
+            if state.running and state.started_at != self._lives[node]:
+                firewall.cut(stack, node, address=address, port=self._port, mode=self._mode)
+                self._lives[node] = state.started_at
+                self._cut_again += 1
 
     def _bitten(self, grown: Tally) -> bool:
         if self._until == "job-failed":
@@ -235,6 +252,7 @@ class CutStorage:
         grown = self._grown.get(name, UNSEEN)
         ended = self._until == "job-failed"
         what, wanted = WANTED["job-failed" if ended else self._mode]
+        again = f"; {self._cut_again} restarted nodes cut off again" if self._cut_again else ""
         given_up = "; given up, since checkpoints went on completing" if self._gave_up else ""
         effect = Check(
             name=f"{name}: {what}",
@@ -242,7 +260,7 @@ class CutStorage:
             actual=(
                 f"{grown.failed} failed and {grown.completed} completed checkpoints, "
                 f"none for {grown.quiet_s:.0f} s, {grown.restarts} restarts under the cut; "
-                f"{grown.state}{given_up}"
+                f"{grown.state}{again}{given_up}"
             ),
             held=self._bitten(grown),
         )

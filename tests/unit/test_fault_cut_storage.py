@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from cut_stack import (
@@ -107,6 +108,23 @@ def test_a_node_that_restarted_under_the_cut_proves_nothing(node: str) -> None:
     fault.heal(cut.stack)
 
     assert f"{node}: {IN_PLACE}" in missing(fault)
+
+
+def test_beyond_the_jobs_end_a_node_that_restarts_is_cut_off_again() -> None:
+    def restarts_its_node(job: CutJob) -> None:
+        if job.looks == 2:
+            state = cut.stack.states["taskmanager-1"]
+            cut.stack.states["taskmanager-1"] = replace(state, started_at="second")
+            cut.firewall.restart("taskmanager-1")
+        if job.looks > 4:
+            job.ended = "FAILED"
+
+    cut = Cut(restarts_its_node, it_ends)
+    fault = cut.struck(CutStorage(mode="reject", until="job-failed", at_most_s=5))
+    fault.heal(cut.stack)
+
+    assert f"taskmanager-1: {IN_PLACE}" not in missing(fault)
+    assert "1 restarted nodes cut off again" in fault.proof().checks[-2].actual
 
 
 @pytest.mark.parametrize("hook", ["INPUT", "OUTPUT"])

@@ -216,3 +216,14 @@ def test_folders_come_from_the_wheel_when_it_carries_them_else_from_the_checkout
 def test_a_folder_that_is_nowhere_is_an_error_that_says_where_it_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match=r"no folder 'jobs'.*_data"):
         resources.folder("jobs", package=tmp_path / "harness")
+
+
+def test_a_scenarios_own_settings_are_differences_too() -> None:
+    attempts = "restart-strategy.fixed-delay.attempts"
+    fast = load_profile("fast", run="r1")
+    changed = fast.with_settings(flink={attempts: "1"}, cluster={"new": "2"}, why="the scenario's")
+
+    assert ("1", "2") == (dict(changed.flink)[attempts], dict(changed.cluster)["new"])
+    assert len(fast.flink) == len(changed.flink)
+    added = [f"{attempts}: 20 → 1 (the scenario's)", "new: not set → 2 (the scenario's)"]
+    assert [*fast.differences, *added] == list(changed.differences)

@@ -66,6 +66,8 @@ def test_a_scenario_file_gives_its_values_and_the_defaults_of_those_left_away(tm
         "chunk_size": 8096,
         "steady_checkpoints": 2,
         "cycles": 3,
+        "flink": {},
+        "cluster": {},
         "faults": ({"fault": "kill-taskmanager", "during": "steady", "with": parameters},),
         "oracles": ORACLES,
     }
