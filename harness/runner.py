@@ -40,7 +40,7 @@ from harness.watching import Bounds, Watch, now_ms
 CHECKPOINTS_WITHOUT_MARKER = 10
 """After so many completed checkpoints a marker that isn't visible is lost, not late."""
 
-CHECKPOINTS_OF_A_LOAD = 60
+CHECKPOINTS_OF_A_LOAD = 30
 """The same, when the source's first rows may still be on their way."""
 
 NOTHING_SEEN = Travelled(travels=(), snapshots=(), additions=(), pins=())
