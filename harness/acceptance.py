@@ -46,7 +46,7 @@ def run_scenario(
     """
     run = new_run(scenario.name)
     profile = load_profile(scenario.profile, run=run).with_settings(
-        flink=scenario.flink, cluster=scenario.cluster, why="the scenario's"
+        flink=scenario.flink, cluster=scenario.cluster, catalog=scenario.catalog, why="the scenario's"
     )
     broken = [faults.make(step.fault, step.parameters) for step in scenario.faults]
     pipeline = ComposePipeline(run=run, scenario=scenario, profile=profile, options=options)

@@ -169,6 +169,10 @@ class ComposePipeline:
                 Setting(scope="cluster", key=key, value=value, origin=origin)
                 for key, value in profile.cluster
             ),
+            *(
+                Setting(scope="catalog", key=key, value=value, origin=origin)
+                for key, value in profile.catalog
+            ),
             *(Setting(scope="cluster", key=key, value=value, origin="stack") for key, value in sized.items()),
             Setting(scope="cluster", key="JAVA_TOOL_OPTIONS", value=JAVA_OPTIONS, origin="stack"),
             *(

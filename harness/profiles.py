@@ -21,7 +21,8 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The settings of a run, in the guide's order: SETs of each job, of the cluster, options by table.
+    """The settings of a run, in the guide's order: SETs of each job, of the cluster, options by table; and
+    further options of the jobs' Paimon catalog.
 
     The other fields are lines to print: `differences` from the guide, one per override;
     `adapted`, applied with another value than the guide prints; `unapplied`, not applied at all.
@@ -34,12 +35,24 @@ class Profile:
     differences: tuple[str, ...]
     adapted: tuple[str, ...]
     unapplied: tuple[str, ...]
+    catalog: Settings = ()
 
-    def with_settings(self, *, flink: Mapping[str, str], cluster: Mapping[str, str], why: str) -> Profile:
+    def with_settings(
+        self,
+        *,
+        flink: Mapping[str, str],
+        cluster: Mapping[str, str],
+        catalog: Mapping[str, str],
+        why: str,
+    ) -> Profile:
         """The profile with other values for some settings, or more of them; each is a difference."""
-        settings = {"flink": dict(self.flink), "cluster": dict(self.cluster)}
+        settings = {
+            "flink": dict(self.flink),
+            "cluster": dict(self.cluster),
+            "catalog": dict(self.catalog),
+        }
         differences = list(self.differences)
-        for section, changes in (("flink", flink), ("cluster", cluster)):
+        for section, changes in (("flink", flink), ("cluster", cluster), ("catalog", catalog)):
             for key, value in changes.items():
                 differences.append(f"{key}: {settings[section].get(key, 'not set')} → {value} ({why})")
                 settings[section][key] = value
@@ -47,6 +60,7 @@ class Profile:
             self,
             flink=tuple(settings["flink"].items()),
             cluster=tuple(settings["cluster"].items()),
+            catalog=tuple(settings["catalog"].items()),
             differences=tuple(differences),
         )
 

@@ -72,8 +72,9 @@ class Scenario(Part):
 
     `jobs` names folders in jobs/, each of which feeds the table of its name. `cycles` counts the
     checkpoint cycles awaited after each recovery, `steady_checkpoints` those awaited before the first
-    fault. `chunk_size` is how many rows the source reads at once in the initial load. `flink` and
-    `cluster` give settings of the jobs and of the cluster other values than the profile. `oracles` is
+    fault. `chunk_size` is how many rows the source reads at once in the initial load. `flink`,
+    `cluster` and `catalog` give settings of the jobs, of the cluster and of the jobs' Paimon catalog other
+    values than the profile. `oracles` is
     never empty; "all" in the file has been resolved.
     """
 
@@ -89,6 +90,7 @@ class Scenario(Part):
     cycles: Annotated[int, Field(strict=True, ge=1)] = 3
     flink: dict[str, str] = {}
     cluster: dict[str, str] = {}
+    catalog: dict[str, str] = {}
     faults: tuple[FaultStep, ...]
     oracles: tuple[str, ...]
 

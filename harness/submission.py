@@ -77,6 +77,7 @@ class Submission:
             "s3_endpoint": self.warehouse.inside,
             "s3_access_key": self.warehouse.credentials.user,
             "s3_secret_key": self.warehouse.credentials.secret,
+            "catalog_options": "".join(f",\n    '{key}' = '{value}'" for key, value in self.profile.catalog),
             "table_options": options,
             "source_host": "source",
             "source_port": "3306",

@@ -14,6 +14,7 @@ NEEDED = (
     "S3_ENDPOINT",
     "S3_ACCESS_KEY",
     "S3_SECRET_KEY",
+    "CATALOG_OPTIONS",  # further WITH options of the catalog, each after a comma
     "TABLE_OPTIONS",  # the WITH options of the sink, as SQL writes them
     "SOURCE_HOST",
     "SOURCE_PORT",
@@ -30,7 +31,7 @@ CREATE CATALOG paimon WITH (
     's3.endpoint' = '{S3_ENDPOINT}',
     's3.access-key' = '{S3_ACCESS_KEY}',
     's3.secret-key' = '{S3_SECRET_KEY}',
-    's3.path.style.access' = 'true'
+    's3.path.style.access' = 'true'{CATALOG_OPTIONS}
 )
 """
 

@@ -7,7 +7,7 @@ CREATE CATALOG paimon WITH (
     's3.endpoint' = '${s3_endpoint}',
     's3.access-key' = '${s3_access_key}',
     's3.secret-key' = '${s3_secret_key}',
-    's3.path.style.access' = 'true'
+    's3.path.style.access' = 'true'${catalog_options}
 );
 
 CREATE DATABASE IF NOT EXISTS paimon.dwd;

@@ -221,9 +221,12 @@ def test_a_folder_that_is_nowhere_is_an_error_that_says_where_it_was_looked_for(
 def test_a_scenarios_own_settings_are_differences_too() -> None:
     attempts = "restart-strategy.fixed-delay.attempts"
     fast = load_profile("fast", run="r1")
-    changed = fast.with_settings(flink={attempts: "1"}, cluster={"new": "2"}, why="the scenario's")
+    changed = fast.with_settings(
+        flink={attempts: "1"}, cluster={"new": "2"}, catalog={"s3": "x"}, why="the scenario's"
+    )
 
     assert ("1", "2") == (dict(changed.flink)[attempts], dict(changed.cluster)["new"])
     assert len(fast.flink) == len(changed.flink)
-    added = [f"{attempts}: 20 → 1 (the scenario's)", "new: not set → 2 (the scenario's)"]
+    added = [f"{attempts}: 20 → 1", "new: not set → 2", "s3: not set → x"]
+    added = [f"{line} (the scenario's)" for line in added]
     assert [*fast.differences, *added] == list(changed.differences)

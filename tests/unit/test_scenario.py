@@ -68,6 +68,7 @@ def test_a_scenario_file_gives_its_values_and_the_defaults_of_those_left_away(tm
         "cycles": 3,
         "flink": {},
         "cluster": {},
+        "catalog": {},
         "faults": ({"fault": "kill-taskmanager", "during": "steady", "with": parameters},),
         "oracles": ORACLES,
     }
