@@ -73,14 +73,7 @@ class _Log:
             return
         rows = self._table.rows(fence.sink_rows)
         found = difference(source.expected, rows, self._table.contract)
-        self._judgement.examined += found.rows_actual
-        held = self._judgement.check(
-            f"{where}: each row once",
-            expected=f"{found.rows_expected} rows",
-            actual=f"{found.rows_actual} rows; {found}",
-            held=found.is_empty,
-        )
-        if held:
+        if self._judgement.check_rows(f"{where}: each row once", found):
             return
         self._blame(rows, where, operation=fence.mark.operation)
         if found.stale:

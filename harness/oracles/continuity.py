@@ -6,6 +6,8 @@ must go on. It can't see what a restart by Flink itself, which leaves the job up
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -55,6 +57,7 @@ class _Stop:
         self._table = table
         self._state = state
         self._where = f"{state.table}, fault {state.fault}, snapshot {state.snapshot_id}"
+        self._find = partial(judgement.find, where=self._where)
 
     def judge(self) -> None:
         state = self._state
@@ -210,17 +213,3 @@ class _Stop:
         """The change records of the operations after one and until another: an update is two."""
         kinds = self._table.ledger["kind"].slice(after, until - after)
         return len(kinds) + int(pc.sum(pc.equal(kinds, UPDATE)).as_py() or 0)
-
-    def _find(
-        self,
-        verdict: Verdict,
-        code: str,
-        what: str,
-        *,
-        expected: str = "",
-        actual: str = "",
-        examples: tuple[str, ...] = (),
-    ) -> None:
-        self._judgement.find(
-            verdict, code, what, where=self._where, expected=expected, actual=actual, examples=examples
-        )

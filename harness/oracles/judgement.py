@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from harness.model import Check, Evidence, Finding, OracleResult, Severity, TableContract, Verdict, worst
+from harness.model import (
+    Check,
+    Evidence,
+    Finding,
+    OracleResult,
+    PartitionTotals,
+    Reading,
+    Severity,
+    TableContract,
+    Verdict,
+    worst,
+)
+from harness.oracles.comparison import Difference, shown
 
 
 class Judgement:
@@ -22,6 +34,16 @@ class Judgement:
         """Record a comparison. One that does not hold should be explained by a finding."""
         self._checks.append(Check(name=name, expected=expected, actual=actual, held=held))
         return held
+
+    def check_rows(self, name: str, found: Difference) -> bool:
+        """Record a comparison of rows, and count the rows that were looked at."""
+        self.examined += found.rows_actual
+        return self.check(
+            name,
+            expected=f"{found.rows_expected} rows",
+            actual=f"{found.rows_actual} rows; {found}",
+            held=found.is_empty,
+        )
 
     def find(
         self,
@@ -61,6 +83,31 @@ class Judgement:
             checks=tuple(self._checks),
             findings=tuple(self._findings),
         )
+
+
+def judge_reading(
+    find: Callable[..., None],
+    reading: Reading,
+    sums: tuple[PartitionTotals, ...],
+    *,
+    subject: str,
+    differs: str,
+) -> None:
+    """What a reading says against its subject; `find` is Judgement.find, with its place.
+
+    Files that are gone and other totals than `sums` are INVALID, any other failure is UNKNOWN.
+    """
+    if reading.files_missing:
+        find(
+            Verdict.INVALID,
+            "sink-files-missing",
+            f"{reading.reader} can't read {subject} because its files are gone",
+            actual=reading.error,
+        )
+    elif reading.error:
+        find(Verdict.UNKNOWN, "reader-failed", f"{reading.reader} failed", actual=reading.error)
+    elif reading.totals != sums:
+        find(Verdict.INVALID, "totals-differ", differs, expected=shown(sums), actual=shown(reading.totals))
 
 
 def require_every_fence(judgement: Judgement, evidence: Evidence, tables: Sequence[TableContract]) -> None:

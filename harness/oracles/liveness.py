@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from harness.model import (
     CheckpointRecord,
@@ -49,6 +50,7 @@ class _Job:
         self._evidence = evidence
         self._name = name
         self._lives = lives
+        self._find = partial(judgement.find, todo="see logs/jobmanager.log")
 
     def judge(self) -> None:
         numbers = [life.life for life in self._lives]
@@ -166,11 +168,6 @@ class _Job:
 
     def _life(self, life: JobHistory) -> str:
         return f"{self._name}, life {life.life}" if len(self._lives) > 1 else self._name
-
-    def _find(self, verdict: Verdict, code: str, what: str, *, expected: str, actual: str) -> None:
-        self._judgement.find(
-            verdict, code, what, expected=expected, actual=actual, todo="see logs/jobmanager.log"
-        )
 
 
 def _last_exception(life: JobHistory) -> str:

@@ -7,10 +7,12 @@ primary-key table applied twice with the same outcome: an upsert swallows both.
 
 from __future__ import annotations
 
+from functools import partial
+
 from harness.model import Fence, OracleResult, Reading, Verdict
 from harness.oracles.comparison import difference, place, shown, shown_one
 from harness.oracles.exhibits import Exhibits, OpenTable
-from harness.oracles.judgement import Judgement, require_every_fence
+from harness.oracles.judgement import Judgement, judge_reading, require_every_fence
 
 NAME = "reconciliation"
 
@@ -34,6 +36,9 @@ class _Fence:
         self._fence = fence
         self._source = table.at(fence)
         self._name = f"{table.name}, fence {fence.mark.number}"
+        self._find = partial(
+            judgement.find, where=place(fence.mark.table, fence.mark.number, fence.snapshot_id)
+        )
 
     def judge(self) -> None:
         if not self._ledger_is_source():
@@ -52,7 +57,13 @@ class _Fence:
             return
         self._something_to_read()
         for reading in self._fence.sink:
-            self._reading(reading)
+            judge_reading(
+                self._find,
+                reading,
+                self._source.sums,
+                subject="the sink",
+                differs=f"the guide's query by {reading.reader} does not match the source",
+            )
         self._rows()
 
     def _ledger_is_source(self) -> bool:
@@ -104,25 +115,6 @@ class _Fence:
                 held=expected == actual,
             )
 
-    def _reading(self, reading: Reading) -> None:
-        if reading.files_missing:
-            self._find(
-                Verdict.INVALID,
-                "sink-files-missing",
-                f"{reading.reader} can't read the sink because its files are gone",
-                actual=reading.error,
-            )
-        elif reading.error:
-            self._find(Verdict.UNKNOWN, "reader-failed", f"{reading.reader} failed", actual=reading.error)
-        elif reading.totals != self._source.sums:
-            self._find(
-                Verdict.INVALID,
-                "totals-differ",
-                f"the guide's query by {reading.reader} does not match the source",
-                expected=shown(self._source.sums),
-                actual=shown(reading.totals),
-            )
-
     def _rows(self) -> None:
         fence, contract = self._fence, self._table.contract
         if not fence.sink_rows:
@@ -131,13 +123,7 @@ class _Fence:
             )
             return
         found = difference(self._source.expected, self._table.rows(fence.sink_rows), contract)
-        self._judgement.examined += found.rows_actual
-        self._judgement.check(
-            f"{self._name}, every row by {contract.source_key}",
-            expected=f"{found.rows_expected} rows",
-            actual=f"{found.rows_actual} rows; {found}",
-            held=found.is_empty,
-        )
+        self._judgement.check_rows(f"{self._name}, every row by {contract.source_key}", found)
         if not found.rows_expected and not found.rows_actual:
             self._find(Verdict.UNKNOWN, "nothing-to-compare", "source and sink are empty at this fence")
         if not found.is_empty:
@@ -149,24 +135,3 @@ class _Fence:
                 actual=f"{found.rows_actual} rows in snapshot {fence.snapshot_id}",
                 examples=found.examples,
             )
-
-    def _find(
-        self,
-        verdict: Verdict,
-        code: str,
-        what: str,
-        *,
-        expected: str = "",
-        actual: str = "",
-        examples: tuple[str, ...] = (),
-    ) -> None:
-        fence = self._fence
-        self._judgement.find(
-            verdict,
-            code,
-            what,
-            where=place(fence.mark.table, fence.mark.number, fence.snapshot_id),
-            expected=expected,
-            actual=actual,
-            examples=examples,
-        )

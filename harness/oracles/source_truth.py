@@ -51,13 +51,7 @@ def _compare(judgement: Judgement, table: OpenTable, fence: Fence) -> None:
             actual=fence.source.error or "no rows kept",
         )
         return
-    judgement.examined += found.rows_actual
-    judgement.check(
-        f"{where}: the source's rows are the ledger's",
-        expected=f"{found.rows_expected} rows",
-        actual=f"{found.rows_actual} rows; {found}",
-        held=found.is_empty,
-    )
+    judgement.check_rows(f"{where}: the source's rows are the ledger's", found)
     judgement.check(
         f"{where}: the source's own sums are the ledger's",
         expected=_line(sums),

@@ -7,10 +7,12 @@ still until its last row was visible, are both the same. It can't see the snapsh
 
 from __future__ import annotations
 
-from harness.model import Fence, OracleResult, Reading, TimeTravel, Verdict
+from functools import partial
+
+from harness.model import Fence, OracleResult, TimeTravel, Verdict
 from harness.oracles.comparison import difference, place, shown
 from harness.oracles.exhibits import Exhibits, OpenTable
-from harness.oracles.judgement import Judgement, require_every_fence
+from harness.oracles.judgement import Judgement, judge_reading, require_every_fence
 
 NAME = "time_travel"
 
@@ -46,6 +48,7 @@ class _Travel:
         self._fence = fence
         self._source = table.at(fence)
         self._place = place(table.name, fence.mark.number, fence.snapshot_id)
+        self._find = partial(judgement.find, where=self._place)
 
     def judge(self, travel: TimeTravel | None) -> None:
         if travel is None or travel.snapshot_id != self._fence.snapshot_id:
@@ -114,27 +117,14 @@ class _Travel:
             )
             return False
         for reading in asked:
-            self._reading(reading)
+            judge_reading(
+                self._find,
+                reading,
+                self._source.sums,
+                subject="the snapshot",
+                differs=f"the snapshot's totals by {reading.reader} are not those of the source at the fence",
+            )
         return True
-
-    def _reading(self, reading: Reading) -> None:
-        if reading.files_missing:
-            self._find(
-                Verdict.INVALID,
-                "sink-files-missing",
-                f"{reading.reader} can't read the snapshot because its files are gone",
-                actual=reading.error,
-            )
-        elif reading.error:
-            self._find(Verdict.UNKNOWN, "reader-failed", f"{reading.reader} failed", actual=reading.error)
-        elif reading.totals != self._source.sums:
-            self._find(
-                Verdict.INVALID,
-                "totals-differ",
-                f"the snapshot's totals by {reading.reader} are not those of the source at the fence",
-                expected=shown(self._source.sums),
-                actual=shown(reading.totals),
-            )
 
     def _rows(self, travel: TimeTravel) -> None:
         if not travel.sink_rows:
@@ -146,13 +136,7 @@ class _Travel:
             return
         contract = self._table.contract
         found = difference(self._source.expected, self._table.rows(travel.sink_rows), contract)
-        self._judgement.examined += found.rows_actual
-        self._judgement.check(
-            f"{self._place}: every row by {contract.source_key}",
-            expected=f"{found.rows_expected} rows",
-            actual=f"{found.rows_actual} rows; {found}",
-            held=found.is_empty,
-        )
+        self._judgement.check_rows(f"{self._place}: every row by {contract.source_key}", found)
         if not found.is_empty:
             self._find(
                 Verdict.INVALID,
@@ -162,23 +146,3 @@ class _Travel:
                 actual=f"{found.rows_actual} rows",
                 examples=found.examples,
             )
-
-    def _find(
-        self,
-        verdict: Verdict,
-        code: str,
-        what: str,
-        *,
-        expected: str = "",
-        actual: str = "",
-        examples: tuple[str, ...] = (),
-    ) -> None:
-        self._judgement.find(
-            verdict,
-            code,
-            what,
-            where=self._place,
-            expected=expected,
-            actual=actual,
-            examples=examples,
-        )
