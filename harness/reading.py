@@ -30,7 +30,7 @@ from harness.paimon.flink_sql import FlinkSqlReader
 from harness.paimon.native import NativeReader
 from harness.paimon.pins import pin
 from harness.paimon.resolve import resolved_id
-from harness.ports import Seen, TableReader, TotalsRequest, Travelled
+from harness.ports import Seen, TotalsRequest, Travelled
 from harness.source import mysql
 from harness.source.templates import TEMPLATES
 
@@ -66,7 +66,7 @@ class Readings:
         views = [self._view() for _ in seen]
         beside = ThreadPoolExecutor(max_workers=3, thread_name_prefix="reads")
         by_flink = beside.submit(self._by_flink, requests, pinned=seen if baseline else ())
-        by_native = beside.submit(_all, self._native, requests)
+        by_native = beside.submit(self._native.totals, requests)
         source = [
             beside.submit(self._source, view, request, folder / _source_file(one))
             for view, one, request in zip(views, seen, requests, strict=True)
@@ -142,12 +142,10 @@ class Readings:
             )
             for fence in fences
         ]
-        by_ids = [
-            TotalsRequest(table=one.table, window=one.window, snapshot_id=one.snapshot_id) for one in requests
-        ]
+        by_ids = [replace(one, at_ms=0) for one in requests]
         with ThreadPoolExecutor(max_workers=2, thread_name_prefix="reads") as beside:
-            by_time = beside.submit(_all, self._flink_sql, requests)
-            by_id = _all(self._native, by_ids)
+            by_time = beside.submit(self._flink_sql.totals, requests)
+            by_id = self._native.totals(by_ids)
             files = [f"travel-{fence.mark.number}-{fence.mark.table}.parquet" for fence in fences]
             errors = [
                 self._keep(request.table, request.snapshot_id, folder / file)
@@ -191,7 +189,7 @@ class Readings:
     def _by_flink(self, requests: Sequence[TotalsRequest], *, pinned: Sequence[Seen]) -> tuple[Reading, ...]:
         if pinned:  # first of all: a snapshot can only be kept while it is there
             self._pins = tuple(self._pin(one) for one in pinned)
-        return _all(self._flink_sql, requests)
+        return self._flink_sql.totals(requests)
 
     def _pin(self, one: Seen) -> Pin:
         table, first = self._tables[one.mark.table], one.snapshot.snapshot_id
@@ -260,10 +258,6 @@ class Readings:
         except ReaderError as error:
             return Additions(table=table.name, error=str(error))
         return Additions(table=table.name, rows=file)
-
-
-def _all(reader: TableReader, requests: Sequence[TotalsRequest]) -> tuple[Reading, ...]:
-    return reader.totals(requests)
 
 
 def _source_file(one: Seen) -> str:

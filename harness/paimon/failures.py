@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 
 from harness.errors import ReaderError, SinkFilesMissing
+from harness.model import Reading
 
 _SNAPSHOT_GONE = re.compile(
     r"out of available snapshotId range"  # Flink, by id
@@ -29,6 +31,16 @@ def reader_error(reader: str, message: str) -> ReaderError:
     if file_gone:
         return SinkFilesMissing(f"{reader}: a file of the sink is gone: {_end(first)}")
     return ReaderError(f"{reader} could not read the sink: {_end(first)}")
+
+
+def failed_reading(reader: str, error: ReaderError, *, begun: float) -> Reading:
+    """The answer of a reader that could not read; `begun` is when it began, on the monotonic clock."""
+    return Reading(
+        reader=reader,
+        error=error.what,
+        files_missing=isinstance(error, SinkFilesMissing),
+        seconds=time.monotonic() - begun,
+    )
 
 
 def is_throttled(message: str) -> bool:

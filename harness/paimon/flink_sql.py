@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from harness.errors import FlinkError, ReaderError, SinkFilesMissing, SqlError, StackError, WaitTimeout
+from harness.errors import FlinkError, ReaderError, SqlError, StackError, WaitTimeout
 from harness.flink.gateway import GatewaySession, SqlGateway
 from harness.model import PartitionTotals, Reading
-from harness.paimon.failures import reader_error
+from harness.paimon.failures import failed_reading, reader_error
 from harness.paimon.totals import Branch, totals_from, totals_query
 from harness.paimon.warehouse import Warehouse
 from harness.ports import TotalsRequest
@@ -76,26 +76,18 @@ class FlinkSqlReader:
             answers = self._ask(requests)
         except SqlError as error:
             if alone:
-                return (self._failed(reader_error(self.name, error.what), begun),)
+                return (failed_reading(self.name, reader_error(self.name, error.what), begun=begun),)
             return tuple(self.totals([request])[0] for request in requests)
         except (FlinkError, WaitTimeout, StackError, ReaderError) as error:
             # No statement of its own would fare better: the gateway does not answer, or not in sense.
             failure = reader_error(self.name, error.what)
-            return tuple(self._failed(failure, begun) for _ in requests)
+            return tuple(failed_reading(self.name, failure, begun=begun) for _ in requests)
         seconds = time.monotonic() - begun
         return tuple(
             Reading(reader=self.name, totals=totals, seconds=seconds)
             if totals or alone
             else self.totals([request])[0]
             for request, totals in zip(requests, answers, strict=True)
-        )
-
-    def _failed(self, error: ReaderError, begun: float) -> Reading:
-        return Reading(
-            reader=self.name,
-            error=error.what,
-            files_missing=isinstance(error, SinkFilesMissing),
-            seconds=time.monotonic() - begun,
         )
 
     def _ask(self, requests: Sequence[TotalsRequest]) -> tuple[tuple[PartitionTotals, ...], ...]:

@@ -10,10 +10,11 @@ from datetime import datetime
 import pyarrow as pa
 from pypaimon_rust.datafusion import PaimonCatalog, SQLContext
 
-from harness.errors import ReaderError, SinkFilesMissing
+from harness.errors import ReaderError
 from harness.model import Reading, SnapshotId, SnapshotRecord, TableContract
 from harness.paimon.asking import Answer, ask_patiently
 from harness.paimon.deltas import read_additions
+from harness.paimon.failures import failed_reading
 from harness.paimon.totals import Branch, totals_from, totals_query
 from harness.paimon.warehouse import Warehouse
 from harness.ports import TotalsRequest
@@ -125,12 +126,7 @@ class NativeReader:
             answer = self.query(totals_query([branch], text_type="VARCHAR"))
             (totals,) = totals_from((tuple(row.values()) for row in answer.to_pylist()), 1)
         except ReaderError as error:
-            return Reading(
-                reader=self.name,
-                error=error.what,
-                files_missing=isinstance(error, SinkFilesMissing),
-                seconds=time.monotonic() - begun,
-            )
+            return failed_reading(self.name, error, begun=begun)
         return Reading(reader=self.name, totals=totals, seconds=time.monotonic() - begun)
 
 
