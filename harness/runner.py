@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -225,10 +224,8 @@ class Run:
             if snapshot is None:
                 raise WaitTimeout(f"the sink of {mark.table} has no snapshot")
             seen.append(Seen(mark=mark, snapshot=snapshot, visible_at_ms=visible_at[mark.table]))
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="moments") as beside:
-            asked = beside.submit(self._watch.moments)  # while the source stands still
-            finish = pipeline.read_fence(seen, baseline=baseline, folder=self._evidence_folder)
-            moments = asked.result()
+        finish = pipeline.read_fence(seen, baseline=baseline, folder=self._evidence_folder)
+        moments = self._watch.moments()  # while the source stands still
         self._reading = lambda: tuple(replace(fence, job=moments.get(fence.mark.table)) for fence in finish())
         if not last:
             pipeline.workload.resume()

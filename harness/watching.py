@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from harness.errors import FlinkError, FlinkUnreachable
 from harness.flink.durations import milliseconds
 from harness.flink.rest import every_task_runs
+from harness.flink.together import of_each
 from harness.history import History
 from harness.model import FenceMark, JobMoment
 from harness.ports import Job, Pipeline
@@ -67,8 +67,7 @@ class Watch:
             path = job.stop_with_savepoint(timeout_s=self._bounds.recovery_s)
             job.start_from(path, why=f"given all its restart attempts for fault {number}")
 
-        with ThreadPoolExecutor(max_workers=len(spent)) as beside:
-            list(beside.map(renew, spent))
+        of_each(spent, renew)
         for job in spent:
             self._history.event("job", f"{job.name}: all restart attempts again, job {job.job_id}")
         self.checkpoints(1, phase=f"new attempts {number}: steady")
@@ -141,14 +140,19 @@ class Watch:
 
     def moments(self) -> dict[str, JobMoment]:
         """Each job as it is now, by name; one that can't be asked is left out."""
-        with ThreadPoolExecutor(max_workers=max(1, len(self.jobs)), thread_name_prefix="moments") as beside:
-            asked = {job.name: beside.submit(job.moment) for job in self.jobs}
-        moments = {}
-        for name, answer in asked.items():
+
+        def ask(job: Job) -> JobMoment | FlinkError:
             try:
-                moments[name] = answer.result()
+                return job.moment()
             except FlinkError as error:
-                self._history.event("failure", f"{name} can't be asked: {error.what}")
+                return error
+
+        moments = {}
+        for name, answer in of_each(self.jobs, ask).items():
+            if isinstance(answer, FlinkError):
+                self._history.event("failure", f"{name} can't be asked: {answer.what}")
+            else:
+                moments[name] = answer
         return moments
 
 

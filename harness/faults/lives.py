@@ -1,19 +1,16 @@
-"""Ending and beginning lives of several jobs at once, and whether each began from the right place."""
+"""Beginning lives of several jobs at once, and whether each began from the right place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from harness.errors import FlinkError, WaitTimeout
+from harness.flink.together import of_each
 from harness.model import Check, Restore
 from harness.ports import Job
 from harness.waiting import wait_until
-
-Answer = TypeVar("Answer")
 
 REST_CACHE_S = 10.0
 """Flink's REST API answers from a cache that may be 3 s old (web.refresh-interval)."""
@@ -31,16 +28,6 @@ class Start:
     wanted: str
     kind: str
     why: str
-
-
-def of_each(jobs: Sequence[Job], action: Callable[[Job], Answer]) -> dict[str, Answer]:
-    """Do something with every job at the same time; answers by the job's name.
-
-    Raises what the action raised for the first job of those where it did, after all have ended.
-    """
-    with ThreadPoolExecutor(max_workers=max(1, len(jobs))) as pool:
-        pending = {job.name: pool.submit(action, job) for job in jobs}
-    return {name: answer.result() for name, answer in pending.items()}
 
 
 def start_all(starts: Sequence[Start], *, bound_s: float) -> dict[str, Check]:

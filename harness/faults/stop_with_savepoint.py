@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 
 from harness.errors import FlinkError, UsageError, WaitTimeout
-from harness.faults.lives import Start, not_restored, of_each, start_all
+from harness.faults.lives import Start, not_restored, start_all
+from harness.flink.together import of_each
 from harness.model import Check, FaultProof
 from harness.ports import FaultContext, Job, Stack
 from harness.waiting import wait_until
