@@ -15,6 +15,7 @@ HarnessError                   the harness could not do its work: exit code 3
 ├── ReaderError                the sink could not be read
 │   └── SinkFilesMissing       … because files that a snapshot refers to are gone (this is INVALID)
 ├── FaultError                 a fault could not be injected or healed
+├── NoPlace                    a planted defect has no place in a run: nothing there to damage so
 └── WaitTimeout                something awaited did not come; says what, how long, last value seen
 """
 
@@ -91,6 +92,10 @@ class SinkFilesMissing(ReaderError):
 
 class FaultError(HarnessError):
     """A fault could not be injected or healed."""
+
+
+class NoPlace(HarnessError):
+    """A planted defect has no place in a run."""
 
 
 class WaitTimeout(HarnessError):

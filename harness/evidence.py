@@ -9,7 +9,7 @@ from harness.model import Evidence
 from harness.record import Record
 
 NAME = "evidence.json"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from harness.model import (
-    Additions,
     Address,
+    Aggregate,
+    Binlog,
     CheckpointCounts,
+    CommitLog,
     Component,
     ExecResult,
     FaultProof,
@@ -31,6 +33,7 @@ from harness.model import (
     SnapshotId,
     SnapshotRecord,
     TableContract,
+    TableHistory,
     TaskPlace,
     TimeTravel,
     TimeWindow,
@@ -70,10 +73,12 @@ class Stack(Protocol):
         user: str = "",
         environment: Mapping[str, str] | None = None,
         timeout_s: float = 30,
+        repeatable: bool = False,
     ) -> ExecResult:
         """Run a command inside a node. Secrets belong into `environment`, which nothing logs.
 
-        Raises StackError when the node is not running.
+        An engine may lose what a command printed. Of a `repeatable` command, one that only looks, the
+        output is whole: it is run again until it is. Raises StackError when the node is not running.
         """
         ...
 
@@ -160,7 +165,6 @@ class FaultContext:
     `bound_s` is how long it may wait for an effect or a recovery, `checkpoint_s` how long a checkpoint
     may take at most with its timeout; when none has completed for `late_s` (interval and timeout), one
     is late. `committed` counts the operations that the source has committed.
-    `sink_rows` counts the rows of a table's newest snapshot, by the table's name; 0 before the first.
     `keep_sink` keeps each table's rows as they are while its job is down; `savepoints` are the paths
     of the savepoints that stopped the jobs, by name.
     """
@@ -172,7 +176,6 @@ class FaultContext:
     checkpoint_s: float
     late_s: float
     committed: Callable[[], int]
-    sink_rows: Callable[[str], int]
     keep_sink: Callable[[Mapping[str, str]], None]
 
 
@@ -206,17 +209,39 @@ class Fault(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class BulkMarks:
+    """The marker rows around a bulk update in its transaction: its operations are those between theirs."""
+
+    begin: FenceMark
+    end: FenceMark
+
+
 class Workload(Protocol):
     """Seeded source transactions at a set rate, and per table the ledger of what they committed."""
 
     def prepare(self) -> None:
-        """Create the source tables and their initial rows."""
+        """Create the source tables, and their initial rows unless they come later."""
+        ...
+
+    def probe(self) -> tuple[FenceMark, ...]:
+        """Commit a row of its own in each table, to see whether it arrives. Only before `fill`."""
+        ...
+
+    def fill(self) -> None:
+        """Delete the probes and create the initial rows, where `prepare` left them to this."""
         ...
 
     def start(self) -> None: ...
 
     def fence(self) -> tuple[FenceMark, ...]:
         """Pause at a transaction border and commit a marker row in each table last."""
+        ...
+
+    def bulk_update(self) -> BulkMarks:
+        """Pause at a transaction border, and change every row of a table by one UPDATE in a transaction of
+        its own, with a marker row before it and one after it.
+        """
         ...
 
     def resume(self) -> None: ...
@@ -264,7 +289,9 @@ class Pipeline(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Check that the source can be read by CDC, create its users and tables, and its first rows."""
+        """Check that the source can be read by CDC, create its users and tables, and its first rows unless
+        the jobs are to start at its latest offset.
+        """
         ...
 
     def submit(self) -> tuple[Job, ...]:
@@ -318,8 +345,11 @@ class Travelled:
 
     travels: tuple[TimeTravel, ...]
     snapshots: tuple[SnapshotRecord, ...]
-    additions: tuple[Additions, ...]
     pins: tuple[Pin, ...]
+    histories: tuple[TableHistory, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    commits: tuple[CommitLog, ...] = ()
+    binlogs: tuple[Binlog, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

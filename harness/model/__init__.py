@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from harness.model.evidence import (
-    Additions,
+    Aggregate,
+    Binlog,
+    BulkUpdate,
+    CommitLog,
     Evidence,
     FaultProof,
     Fence,
@@ -11,6 +14,8 @@ from harness.model.evidence import (
     Pin,
     Reading,
     SinkState,
+    SnapshotGap,
+    TableHistory,
     TimeTravel,
     WorkloadOutcome,
 )
@@ -30,6 +35,7 @@ from harness.model.result import (
     Progress,
     RunResult,
     Setting,
+    SnapshotPosition,
 )
 from harness.model.stack import (
     Address,
@@ -41,6 +47,7 @@ from harness.model.stack import (
     Role,
 )
 from harness.model.tables import (
+    AggregateContract,
     PartitionTotals,
     SnapshotId,
     SnapshotRecord,
@@ -59,11 +66,15 @@ from harness.model.verdicts import (
 
 __all__ = [
     "HARNESS_FAILED",
-    "Additions",
     "Address",
+    "Aggregate",
+    "AggregateContract",
+    "Binlog",
+    "BulkUpdate",
     "Check",
     "CheckpointCounts",
     "CheckpointRecord",
+    "CommitLog",
     "Component",
     "Credentials",
     "Event",
@@ -91,9 +102,12 @@ __all__ = [
     "Setting",
     "Severity",
     "SinkState",
+    "SnapshotGap",
     "SnapshotId",
+    "SnapshotPosition",
     "SnapshotRecord",
     "TableContract",
+    "TableHistory",
     "TaskPlace",
     "TimeTravel",
     "TimeWindow",

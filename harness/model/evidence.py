@@ -33,7 +33,8 @@ class FaultProof:
 class FenceMark:
     """The marker row that was committed last in a table before a fence.
 
-    `number` counts fences from 1 and is the same for all tables. `operation` is the marker's number in
+    `number` counts fences from 1 and is the same for all tables; a marker row that stands for something
+    else than a fence has 0. `operation` is the marker's number in
     the table's ledger; `partition` and `key` find it in the sink.
     """
 
@@ -127,16 +128,95 @@ class Pin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Additions:
-    """Which snapshot brought each row of an append-only table, from the delta of each APPEND snapshot.
+class SnapshotGap:
+    """A snapshot whose content is not known, and why: it had expired, or could not be read."""
 
-    `rows` names a Parquet file with the columns snapshot_id and the table's source key; empty, with an
-    error, when the deltas could not be read.
+    snapshot_id: int
+    error: str
+    files_missing: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableHistory:
+    """What every snapshot of a table held, from `base_snapshot` on: that one is known from a whole read.
+
+    `base_snapshot` is the first fence's, 0 when there was none. `whole` are the snapshots that were read
+    whole, the base among them. `changelog_producer` is the table's option in force.
+    `changes` and `changelog` name Parquet files with the columns of harness.replay.CHANGE_COLUMNS and
+    CHANGELOG_COLUMNS and those of the table; `changes` begins with the deltas of the first snapshot that
+    is still there. Empty, with an error, when nothing could be read; `changelog` also when the table has
+    no changelog producer.
     """
 
     table: str
+    changelog_producer: str
+    base_snapshot: int
+    whole: tuple[int, ...] = ()
+    gaps: tuple[SnapshotGap, ...] = ()
+    changes: str = ""
+    changelog: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregate:
+    """What every snapshot of the aggregate of a table held, each read whole.
+
+    `snapshots` are those that were there at the end of the run; `gaps` are those of them that could not be
+    read. `rows` names a Parquet file with `snapshot_id` and the columns of the AggregateContract; empty,
+    with an error, when nothing could be read.
+    """
+
+    table: str
+    snapshots: tuple[SnapshotRecord, ...] = ()
+    gaps: tuple[SnapshotGap, ...] = ()
     rows: str = ""
     error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitLog:
+    """What a table's snapshot and manifest files say of its commits, and the files that are in storage.
+
+    `entries` and `files` name Parquet files with the columns of harness.commits.ENTRY_SCHEMA and
+    FILE_SCHEMA; empty, with an error, when they could not be read.
+    """
+
+    table: str
+    entries: str = ""
+    files: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binlog:
+    """A table's row changes as the source's binlog has them, read by a client that is not the workload.
+
+    `operations` names a Parquet file with the columns `kind` and those of the table, in the order of the
+    binlog, in the form of a ledger: a change of the key is a delete and an insert. Empty, with an error,
+    when it could not be read.
+    """
+
+    table: str
+    operations: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkUpdate:
+    """One UPDATE of every row of a table, for fault number `fault` (from 1) to strike while it is read.
+
+    Its rows are the operations from `first_operation` to `last_operation` of the table's ledger.
+    `restored_checkpoint` is the checkpoint or savepoint that the table's job was restored from last after
+    the fault; 0 when no restore was seen.
+    """
+
+    table: str
+    fault: int
+    first_operation: int
+    last_operation: int
+    committed_at_ms: int
+    restored_checkpoint: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +238,9 @@ class Evidence:
 
     `folder` holds each table's ledger and the files that the parts name. `fences` has one entry per
     table and fence. `expected_fences` counts fences, not entries. `oracles` are those that the scenario
-    asks for. `interrupted` and `ended_early` say why a run did not go its whole way: somebody stopped
-    it; the pipeline or a fault did.
+    asks for, `accepts` the known limits that it lets pass, `startup` where its jobs began to read the
+    source (scan.startup.mode). `interrupted` and `ended_early` say why a run did not go its whole way:
+    somebody stopped it; the pipeline or a fault did.
     """
 
     folder: str
@@ -174,8 +255,14 @@ class Evidence:
     travels: tuple[TimeTravel, ...] = ()
     states: tuple[SinkState, ...] = ()
     snapshots: tuple[SnapshotRecord, ...] = ()
-    additions: tuple[Additions, ...] = ()
+    histories: tuple[TableHistory, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    commits: tuple[CommitLog, ...] = ()
+    binlogs: tuple[Binlog, ...] = ()
+    bulks: tuple[BulkUpdate, ...] = ()
     pins: tuple[Pin, ...] = ()
+    accepts: tuple[str, ...] = ()
+    startup: str = "initial"
     interrupted: str = ""
     ended_early: str = ""
 

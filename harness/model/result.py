@@ -71,6 +71,28 @@ class Progress:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SnapshotPosition:
+    """Where a snapshot of a table stands in the ledger: it holds the source after `operation`.
+
+    `operation` is -1 when it holds the source after none, which is what `snapshot_prefix` is about. `torn`:
+    it is one of those, and no more than a part of what the next good one holds, committed late for a
+    checkpoint that had failed.
+    `lag_ms` is how long that operation waited from its commit at the source to the snapshot's.
+    `inside_transaction`: the next operation belongs to the same transaction of the source.
+    """
+
+    table: str
+    snapshot_id: int
+    kind: str
+    at_ms: int
+    operation: int
+    lag_ms: int
+    inside_transaction: bool
+    whole: bool
+    torn: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunResult:
     """A run, judged. What each report renders. `logs` names files in the run's folder."""
 
@@ -100,6 +122,7 @@ class RunResult:
     jobs: tuple[JobHistory, ...]
     snapshots: tuple[SnapshotRecord, ...]
     progress: tuple[Progress, ...]
+    positions: tuple[SnapshotPosition, ...]
     workload: WorkloadOutcome | None
     phases: tuple[Phase, ...]
     events: tuple[Event, ...]

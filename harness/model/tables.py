@@ -7,12 +7,30 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, kw_only=True)
+class AggregateContract:
+    """Sums of a table's rows in a table of their own, whose merge engine is Paimon's `aggregation`.
+
+    The job that feeds the table feeds this one too. There is a row per value of `groups`, which are columns
+    of the table and the key here: `count` says of how many rows it is, `total` the sum of their column
+    `summed`. Source: Paimon 1.3 docs, "Primary Key Table / Merge Engine / Aggregation".
+    """
+
+    name: str
+    sink: str
+    groups: tuple[str, ...]
+    count: str
+    total: str
+    summed: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableContract:
     """What the source table and the sink table have in common, in the order of the columns.
 
     `name` is also that of the job that feeds the sink. `source_key` is the source's primary key,
     `partition` the sink's partition column, `amount` and `time` the columns that the guide's §5.1
     queries sum and filter. `append_only`: the source is only inserted into, and the sink has no key.
+    `aggregate` is where the same job keeps sums of the rows; only of a table that is append-only.
     """
 
     name: str
@@ -24,6 +42,7 @@ class TableContract:
     amount: str
     time: str
     append_only: bool
+    aggregate: AggregateContract | None = None
 
     @property
     def ledger_file(self) -> str:
