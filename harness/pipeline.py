@@ -12,6 +12,7 @@ import docker
 from harness.errors import HarnessError, StackError
 from harness.flink.gateway import GatewaySession, SqlGateway
 from harness.flink.rest import FlinkRest
+from harness.looking_back import LookBack
 from harness.model import (
     Component,
     Credentials,
@@ -82,6 +83,13 @@ class ComposePipeline:
             ledger=lambda table: self.workload.ledger(table),
             consumer=f"harness-{run}",
         )
+        self._look_back = LookBack(
+            tables=self.tables,
+            native=self._native,
+            flink_sql=self._flink_sql,
+            connect=self._connect,
+            warehouse=self._warehouse,
+        )
 
     @property
     def stack(self) -> ComposeStack:
@@ -131,6 +139,7 @@ class ComposePipeline:
             seed=self._scenario.seed,
             rate=load.rate,
             initial_rows=load.initial_rows,
+            rows_later=self._scenario.startup != "initial",
             tables=self._scenario.jobs,
         )
         self._workload.prepare()
@@ -144,6 +153,7 @@ class ComposePipeline:
             profile=self._profile,
             parallelism=self._scenario.parallelism,
             chunk_size=self._scenario.chunk_size,
+            startup=self._scenario.startup,
             warehouse=self._warehouse(),
             source=self._cdc,
             table_options=lambda name: self._native.options(self._contracts[name]),
@@ -157,6 +167,7 @@ class ComposePipeline:
         scenario = {
             "parallelism.default": str(self._scenario.parallelism),
             "scan.incremental.snapshot.chunk.size": str(self._scenario.chunk_size),
+            "scan.startup.mode": self._scenario.startup,
         }
         return (
             *(Setting(scope="job", key=key, value=value, origin=origin) for key, value in profile.flink),
@@ -207,7 +218,7 @@ class ComposePipeline:
         return self._readings.keep_sink(fault, savepoints, folder)
 
     def travel(self, fences: Sequence[Fence], folder: Path) -> Travelled:
-        return self._readings.travel(fences, folder)
+        return self._look_back.travel(fences, self._readings.pins, folder)
 
     def components(self) -> tuple[Component, ...]:
         source = (self._source_component,) if self._source_component else ()

@@ -1,4 +1,4 @@
-"""What a run reads of source and sink: at fences, while jobs are down, and at the end once more."""
+"""What a run reads of source and sink while it goes on: at fences, and while jobs are down."""
 
 from __future__ import annotations
 
@@ -16,21 +16,17 @@ import pyarrow.parquet as pq
 from harness.errors import HarnessError, ReaderError
 from harness.ledger import state_after
 from harness.model import (
-    Additions,
     Fence,
     Pin,
     Reading,
     SinkState,
-    SnapshotRecord,
     TableContract,
-    TimeTravel,
     TimeWindow,
 )
 from harness.paimon.flink_sql import FlinkSqlReader
 from harness.paimon.native import NativeReader
 from harness.paimon.pins import pin
-from harness.paimon.resolve import resolved_id
-from harness.ports import Seen, TotalsRequest, Travelled
+from harness.ports import Seen, TotalsRequest
 from harness.source import mysql
 from harness.source.templates import TEMPLATES
 
@@ -55,7 +51,7 @@ class Readings:
         self._connect = connect
         self._ledger = ledger
         self._consumer = consumer
-        self._pins: tuple[Pin, ...] = ()
+        self.pins: tuple[Pin, ...] = ()
 
     def fence(self, seen: Sequence[Seen], *, baseline: bool, folder: Path) -> Callable[[], tuple[Fence, ...]]:
         """Hold the source's state, and begin to read both sides; what is returned waits for that to end.
@@ -131,54 +127,6 @@ class Readings:
 
         return finish
 
-    def travel(self, fences: Sequence[Fence], folder: Path) -> Travelled:
-        """Read every fence's snapshot again, and what the snapshots' metadata says. See ports.Pipeline."""
-        requests = [
-            TotalsRequest(
-                table=self._tables[fence.mark.table],
-                window=fence.window,
-                snapshot_id=fence.snapshot_id,
-                at_ms=fence.snapshot_at_ms,
-            )
-            for fence in fences
-        ]
-        by_ids = [replace(one, at_ms=0) for one in requests]
-        with ThreadPoolExecutor(max_workers=2, thread_name_prefix="reads") as beside:
-            by_time = beside.submit(self._flink_sql.totals, requests)
-            by_id = self._native.totals(by_ids)
-            files = [f"travel-{fence.mark.number}-{fence.mark.table}.parquet" for fence in fences]
-            errors = [
-                self._keep(request.table, request.snapshot_id, folder / file)
-                for request, file in zip(by_ids, files, strict=True)
-            ]
-            snapshots = {name: self._snapshots(table) for name, table in self._tables.items()}
-            additions = tuple(
-                self._additions(table, snapshots[table.name], folder)
-                for table in self._tables.values()
-                if table.append_only
-            )
-            answers = by_time.result()
-        return Travelled(
-            travels=tuple(
-                TimeTravel(
-                    table=fence.mark.table,
-                    fence=fence.mark.number,
-                    snapshot_id=fence.snapshot_id,
-                    at_ms=fence.snapshot_at_ms,
-                    resolved_id=resolved_id(snapshots[fence.mark.table], fence.snapshot_at_ms),
-                    by_time=timed,
-                    by_id=numbered,
-                    sink_rows="" if error else file,
-                )
-                for fence, timed, numbered, file, error in zip(
-                    fences, answers, by_id, files, errors, strict=True
-                )
-            ),
-            snapshots=tuple(record for records in snapshots.values() for record in records),
-            additions=additions,
-            pins=self._pins,
-        )
-
     def _request(self, one: Seen) -> TotalsRequest:
         table = self._tables[one.mark.table]
         state = state_after(self._ledger(table.name), one.mark.operation, key=table.source_key)
@@ -188,7 +136,7 @@ class Readings:
 
     def _by_flink(self, requests: Sequence[TotalsRequest], *, pinned: Sequence[Seen]) -> tuple[Reading, ...]:
         if pinned:  # first of all: a snapshot can only be kept while it is there
-            self._pins = tuple(self._pin(one) for one in pinned)
+            self.pins = tuple(self._pin(one) for one in pinned)
         return self._flink_sql.totals(requests)
 
     def _pin(self, one: Seen) -> Pin:
@@ -242,22 +190,6 @@ class Readings:
         file = f"stopped-{state.fault}-{table.name}.parquet"
         error = newest if isinstance(newest, str) else self._keep(table, newest, folder / file)
         return replace(state, sink_rows="" if error else file, error=error)
-
-    def _snapshots(self, table: TableContract) -> tuple[SnapshotRecord, ...]:
-        try:
-            return self._native.snapshots(table)
-        except ReaderError:
-            return ()  # then no time resolves to a snapshot, which the oracle does not let pass
-
-    def _additions(
-        self, table: TableContract, snapshots: Sequence[SnapshotRecord], folder: Path
-    ) -> Additions:
-        file = f"additions-{table.name}.parquet"
-        try:
-            pq.write_table(self._native.additions(table, snapshots), folder / file)
-        except ReaderError as error:
-            return Additions(table=table.name, error=str(error))
-        return Additions(table=table.name, rows=file)
 
 
 def _source_file(one: Seen) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import pyarrow as pa
-from pypaimon_rust.datafusion import PaimonCatalog, SQLContext
+from pypaimon_rust.datafusion import PaimonCatalog, SQLContext, Table
 
 from harness.errors import ReaderError
-from harness.model import Reading, SnapshotId, SnapshotRecord, TableContract
+from harness.model import AggregateContract, Reading, SnapshotId, SnapshotRecord, TableContract
 from harness.paimon.asking import Answer, ask_patiently
-from harness.paimon.deltas import read_additions
 from harness.paimon.failures import failed_reading
+from harness.paimon.history import NO_CHANGELOG, ReadHistory, read_history
+from harness.paimon.increments import CHANGELOG, DELTA, read_increment
 from harness.paimon.totals import Branch, totals_from, totals_query
 from harness.paimon.warehouse import Warehouse
 from harness.ports import TotalsRequest
@@ -48,18 +49,18 @@ class NativeReader:
     def _ask(self, ask: Callable[[], Answer]) -> Answer:
         return ask_patiently(ask, reader=self.name, patience_s=_PATIENCE_S)
 
+    def _open(self, contract: TableContract) -> Table:
+        return self._ask(lambda: PaimonCatalog(catalog_options(self._warehouse())).get_table(contract.sink))
+
     def latest(self, contract: TableContract) -> SnapshotId | None:
         """The newest snapshot, or None while the table has none."""
-        found = self._ask(
-            lambda: (
-                PaimonCatalog(catalog_options(self._warehouse())).get_table(contract.sink).latest_snapshot()
-            )
-        )
+        table = self._open(contract)
+        found = self._ask(table.latest_snapshot)
         if found is None:
             return None
         return SnapshotId(snapshot_id=found.id(), committed_at_ms=found.commit_time_ms())
 
-    def snapshots(self, contract: TableContract) -> tuple[SnapshotRecord, ...]:
+    def snapshots(self, contract: TableContract | AggregateContract) -> tuple[SnapshotRecord, ...]:
         """Every snapshot that is there, the oldest first."""
         found = self.query(f"SELECT * FROM paimon.{contract.sink}$snapshots ORDER BY snapshot_id")
         return tuple(
@@ -107,9 +108,28 @@ class NativeReader:
             return pa.table({name: pa.array([], type=pa.null()) for name in contract.columns})
         return found
 
-    def additions(self, contract: TableContract, snapshots: Sequence[SnapshotRecord]) -> pa.Table:
-        """Which of these snapshots brought each row of an append-only table; see `deltas`."""
-        return self._ask(lambda: read_additions(catalog_options(self._warehouse()), contract, snapshots))
+    def row_schema(self, contract: TableContract) -> pa.Schema:
+        """The types in which rows are read, in the contract's columns; no file of the table is read."""
+        columns = ", ".join(f"t.{name}" for name in contract.columns)
+        found = self.query(
+            f"SELECT {columns} FROM (SELECT 1) LEFT JOIN "
+            f"(SELECT * FROM paimon.{contract.sink} WHERE false) AS t ON true"
+        )
+        return pa.schema([(field.name, field.type) for field in found.schema])
+
+    def history(
+        self, contract: TableContract, snapshots: Sequence[SnapshotRecord], *, base: int
+    ) -> ReadHistory:
+        """What all these snapshots brought, and held from `base` on; see `paimon.history`."""
+        if not snapshots:
+            raise ReaderError(f"{self.name}: no snapshot of {contract.sink} is known")
+        return read_history(
+            _Snapshots(self, contract, self._open(contract), self._ask),
+            contract,
+            snapshots,
+            base=base,
+            changelog_producer=self.options(contract).get("changelog-producer", NO_CHANGELOG),
+        )
 
     def totals(self, requests: Sequence[TotalsRequest]) -> tuple[Reading, ...]:
         """One query per request, each at its snapshot's id. A request by time is refused: the engine's
@@ -128,6 +148,37 @@ class NativeReader:
         except ReaderError as error:
             return failed_reading(self.name, error, begun=begun)
         return Reading(reader=self.name, totals=totals, seconds=time.monotonic() - begun)
+
+
+class _Snapshots:
+    """The snapshots of one table. Implements `history.SnapshotReader`."""
+
+    def __init__(
+        self,
+        reader: NativeReader,
+        contract: TableContract,
+        table: Table,
+        ask: Callable[[Callable[[], pa.Table]], pa.Table],
+    ) -> None:
+        self._reader = reader
+        self._contract = contract
+        self._table = table
+        self._ask = ask
+        self.row_schema = reader.row_schema(contract)
+
+    def delta(self, snapshot_id: int) -> pa.Table:
+        return self._increment(snapshot_id, DELTA)
+
+    def changelog(self, snapshot_id: int) -> pa.Table:
+        return self._increment(snapshot_id, CHANGELOG)
+
+    def whole(self, snapshot_id: int) -> pa.Table:
+        return self._reader.rows(self._contract, snapshot_id).cast(self.row_schema)
+
+    def _increment(self, snapshot_id: int, mode: str) -> pa.Table:
+        return self._ask(
+            lambda: read_increment(self._table, self._contract, snapshot_id, mode, self.row_schema)
+        )
 
 
 def catalog_options(warehouse: Warehouse) -> dict[str, str]:
