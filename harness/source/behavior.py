@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from harness.ledger import INSERT, Operation
-from harness.model import TableContract
+from harness.model import AggregateContract, TableContract
 from harness.source.days import MARKER_PARTITION, START_MS, sql_time
 from harness.source.draws import Draws
 from harness.source.stream import DATABASE, INITIAL_BATCH, Statement
@@ -34,6 +34,14 @@ CONTRACT = TableContract(
     amount="user_id",  # a log has no amount: the sum of its users' ids is a checksum
     time="event_time",
     append_only=True,
+    aggregate=AggregateContract(
+        name="behavior-totals",
+        sink="dwd.dwd_behavior_totals",
+        groups=("dt", "event_type"),
+        count="events",
+        total="users",
+        summed="user_id",
+    ),
 )
 
 # The key is compared by its bytes, as the ledger and the sink do; the server's collation ignores case.

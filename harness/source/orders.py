@@ -141,6 +141,31 @@ class OrderStream:
         row = OrderRow(-number, 0, 0, 0, self._now_ms, self._now_ms, MARKER_PARTITION)
         return Statement(_INSERT + _values(row), 1, (Operation(INSERT, row),))
 
+    def withdraw(self, marker: Statement) -> Statement:
+        """Delete the row of a marker again. Draws nothing."""
+        ((_, row),) = marker.operations
+        key = row[0]
+        return Statement(_delete_text(int(key)), 1, (Operation(DELETE, row),))
+
+    def bulk_update(self) -> Statement:
+        """One UPDATE that changes every order but the markers. Draws nothing.
+
+        Its rows are logged by their keys, since InnoDB keeps them so and no key changes. The next status
+        always differs: MySQL logs no row for one that stays as it is.
+        """
+        self._now_ms += 1
+        for key in sorted(self._rows):
+            row = self._rows.pop(key)
+            self._rows[key] = row._replace(
+                order_status=(row.order_status + 1) % STATUSES, update_ms=self._now_ms
+            )
+        text = (
+            f"UPDATE {CONTRACT.source} SET order_status = (order_status + 1) % {STATUSES}, "  # noqa: S608 - ours
+            f"update_time = {sql_time(self._now_ms)} WHERE order_id > 0"
+        )
+        operations = tuple(Operation(UPDATE, row) for row in self._rows.values())
+        return Statement(text, len(operations), operations)
+
     def _insert(self, remaining: int) -> list[Statement]:
         count = min(remaining, 1 + self._draws.below(self._longest_insert))
         return [self._insert_rows([self._fresh(self._now_ms) for _ in range(count)])]
@@ -263,5 +288,8 @@ def _update_text(before: OrderRow, after: OrderRow) -> str:
 
 
 def _delete_statement(row: OrderRow) -> Statement:
-    text = f"DELETE FROM {CONTRACT.source} WHERE order_id = {row.order_id}"  # noqa: S608 - values are ours
-    return Statement(text, 1, (Operation(DELETE, row),))
+    return Statement(_delete_text(row.order_id), 1, (Operation(DELETE, row),))
+
+
+def _delete_text(key: int) -> str:
+    return f"DELETE FROM {CONTRACT.source} WHERE order_id = {key}"  # noqa: S608 - values are ours

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from harness.ledger import Operation
 
@@ -34,4 +34,19 @@ class Stream(Protocol):
 
     def marker(self, number: int) -> Statement:
         """Fence `number`'s marker: a row of its own that no later transaction touches. Draws nothing."""
+        ...
+
+
+@runtime_checkable
+class RewritableStream(Stream, Protocol):
+    """Statements on a table whose rows may be changed and deleted, unlike those of an append-only one."""
+
+    def withdraw(self, marker: Statement) -> Statement:
+        """Delete the row of a marker again. Draws nothing."""
+        ...
+
+    def bulk_update(self) -> Statement:
+        """One UPDATE that changes every row but the markers, in the order in which it is logged. Draws
+        nothing.
+        """
         ...

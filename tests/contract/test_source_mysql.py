@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 
-import docker
 import pyarrow as pa
 import pytest
+from source_server import ROOT
 
 from harness.errors import SourceError
 from harness.ledger import state_after
@@ -20,43 +19,9 @@ from harness.source.days import START
 from harness.source.orders import CONTRACT, ROW_SCHEMA
 from harness.source.templates import TEMPLATES
 from harness.source.workload import SourceWorkload
-from harness.stacks.images import provide
 from harness.waiting import pause, wait_until
 
 pytestmark = pytest.mark.docker
-
-ROOT = Credentials(user="root", secret="harness-contract-test")
-
-
-def tell(_: str) -> None:
-    """Progress is of no interest here."""
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[Address]:
-    """A source server of our image (or of PAIMON_HARNESS_SOURCE_IMAGE), for this module alone."""
-    client = docker.from_env()
-    image = os.environ.get("PAIMON_HARNESS_SOURCE_IMAGE") or provide(client, mode="auto", tell=tell).source
-    container = client.containers.run(
-        image,
-        detach=True,
-        environment={"MYSQL_ROOT_PASSWORD": ROOT.secret},
-        ports={"3306/tcp": ("127.0.0.1", None)},
-        labels={"harness.test": "contract"},
-    )
-    try:
-        container.reload()
-        port = int(container.ports["3306/tcp"][0]["HostPort"])
-        place = Address(host="127.0.0.1", port=port)
-
-        def answers() -> Address:
-            mysql.connect(place, ROOT).close()
-            return place
-
-        yield wait_until("the source to answer", answers, timeout_s=120, retry_on=(SourceError,))
-    finally:
-        container.remove(force=True, v=True)
-        client.close()
 
 
 @pytest.fixture
@@ -142,6 +107,35 @@ def test_first_rows_by_the_ten_thousands_are_loaded_into_each_table(
 
     assert [made.ledger(table).num_rows for table in TEMPLATES] == [50_001, 50_001]
     assert_the_source_is_the_ledger(made, connection)
+
+
+def test_probes_and_a_bulk_update_leave_the_ledger_exact(
+    address: Address, connection: mysql.Connection
+) -> None:
+    made = SourceWorkload(
+        connect=lambda: mysql.connect(address, ROOT),
+        seed=11,
+        rate=500,
+        initial_rows=700,
+        rows_later=True,
+        tables=("orders",),
+        bound_s=60,
+    )
+    made.prepare()
+    made.probe()
+    made.fill()
+    made.start()
+    wait_until("operations", lambda: made.committed() >= 1000, timeout_s=60)
+    marks = made.bulk_update()
+    made.resume()
+    (mark,) = made.fence()
+    mysql.hold_view(connection)
+    rows = mysql.rows(connection, CONTRACT, ROW_SCHEMA)
+    outcome = made.stop()
+
+    assert marks.end.operation - marks.begin.operation - 1 > 600
+    assert state_after(made.ledger("orders"), mark.operation, key=CONTRACT.source_key) == rows
+    assert (outcome.error, outcome.unresolved) == ("", ())
 
 
 @pytest.mark.parametrize("table", TEMPLATES)

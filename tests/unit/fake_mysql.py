@@ -174,6 +174,12 @@ class FakeConnection:
             row = self._rows[table].pop(key, None)
             self._changes += [(table, "delete", row)] if row else []
             return 1 if row else 0
+        if match := re.fullmatch(
+            r"UPDATE (\S+) SET order_status = \(order_status \+ 1\) % 6, update_time = (.*) "
+            r"WHERE order_id > 0",
+            text,
+        ):
+            return self._update_all(*match.groups())
         match = re.fullmatch(r"UPDATE (\S+) SET (.*) WHERE (\S+) = (\S+)", text)
         assert match, f"the fake does not know: {text}"
         table, assignments, column, key = match.groups()
@@ -186,6 +192,19 @@ class FakeConnection:
             self._rows[table][row[0]] = row
             self._changes.append((table, "insert", row))
         return len(rows)
+
+    def _update_all(self, table: str, time: str) -> int:
+        """As InnoDB does: by the key, whatever the order in which rows were inserted."""
+        keys = sorted((key for key in self._rows[table] if int(key) > 0), key=int)
+        status = TABLES[table].index("order_status")
+        return sum(
+            self._update(
+                table,
+                key,
+                {"order_status": str((int(self._rows[table][key][status]) + 1) % 6), "update_time": time},
+            )
+            for key in keys
+        )
 
     def _update(self, table: str, key: str, assignments: dict[str, str]) -> int:
         rows = self._rows[table]

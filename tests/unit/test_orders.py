@@ -43,6 +43,53 @@ def test_a_marker_changes_nothing_of_what_follows() -> None:
     assert marker.operations[0].row.dt in PARTITIONS
 
 
+def test_a_bulk_update_changes_every_order_in_the_order_of_the_keys_and_no_marker() -> None:
+    stream = OrderStream(seed=3, largest=20)
+    made = [*stream.initial(200), *(stream.transaction() for _ in range(200)), (stream.marker(1),)]
+    live: dict[int, OrderRow] = {}
+    for kind, row in operations(made):
+        live.pop(row.order_id, None)
+        if kind != "delete":
+            live[row.order_id] = row
+    keys = sorted(key for key in live if key > 0)
+    assert keys != [key for key in live if key > 0]  # else this test would show less
+
+    bulk = stream.bulk_update()
+
+    assert {"update"} == {kind for kind, _ in bulk.operations}
+    assert keys == [row.order_id for _, row in bulk.operations]
+    assert len(keys) == bulk.changed
+    assert all(live[row.order_id].order_status != row.order_status < 6 for _, row in bulk.operations)
+    assert all(
+        live[row.order_id]._replace(order_status=row.order_status, update_ms=row.update_ms) == row
+        for _, row in bulk.operations
+    )
+
+
+def test_after_a_bulk_update_every_operation_is_still_legal_where_it_stands() -> None:
+    stream = OrderStream(seed=3, largest=20)
+    made = [*stream.initial(200), *(stream.transaction() for _ in range(100))]
+    made += [(stream.bulk_update(),), *(stream.transaction() for _ in range(400))]
+
+    live: dict[int, OrderRow] = {}
+    for kind, row in operations(made):
+        if kind == "delete":
+            assert live.pop(row.order_id) == row
+        else:
+            assert (kind == "update") == (row.order_id in live)
+            assert live.get(row.order_id) != row
+            live[row.order_id] = row
+
+
+def test_a_withdrawn_marker_is_deleted_as_it_was_inserted() -> None:
+    stream = OrderStream(seed=3, largest=20)
+    marker = stream.marker(7)
+    withdrawn = stream.withdraw(marker)
+
+    assert ("DELETE FROM shop.source_orders WHERE order_id = -7", 1) == withdrawn[:2]
+    assert [("delete", marker.operations[0].row)] == [tuple(each) for each in withdrawn.operations]
+
+
 @pytest.mark.parametrize("largest", [1, 2, 20, 200])
 def test_a_transaction_has_one_to_the_largest_number_of_operations(largest: int) -> None:
     sizes = [
