@@ -160,7 +160,10 @@ def files_of(evidence: Evidence) -> tuple[str, ...]:
         *(name for fence in evidence.fences for name in (fence.source_rows, fence.sink_rows)),
         *(travel.sink_rows for travel in evidence.travels),
         *(state.sink_rows for state in evidence.states),
-        *(additions.rows for additions in evidence.additions),
+        *(name for history in evidence.histories for name in (history.changes, history.changelog)),
+        *(name for commit in evidence.commits for name in (commit.entries, commit.files)),
+        *(binlog.operations for binlog in evidence.binlogs),
+        *(sums.rows for sums in evidence.aggregates),
     ]
     return tuple(dict.fromkeys(name for name in named if name))
 

@@ -9,11 +9,16 @@ from typing import TypeAlias
 from harness.model import Evidence, Finding, OracleResult, Severity, Verdict
 from harness.oracles import (
     append_exactly_once,
+    apply_once,
+    changelog,
+    commit_log,
     completeness,
     continuity,
     fault_effect,
     liveness,
+    partition_atomicity,
     reconciliation,
+    snapshot_prefix,
     source_truth,
     time_travel,
 )
@@ -52,12 +57,45 @@ ORACLES: dict[str, OracleKind] = {
         blind_to="snapshots between the fences",
         guide="§5.1 method 2",
     ),
+    snapshot_prefix.NAME: OracleKind(
+        judge=snapshot_prefix.judge,
+        summary="every snapshot since the first fence is what the source held after one operation, in order",
+        blind_to="between two whole reads, a table that for a while is not what its deltas say",
+        guide="§5.1 method 2",
+    ),
+    partition_atomicity.NAME: OracleKind(
+        judge=partition_atomicity.judge,
+        summary="every snapshot shows all partitions as of one operation: none is ahead, none behind",
+        blind_to="a state that no snapshot held",
+        guide="",
+    ),
     append_exactly_once.NAME: OracleKind(
         judge=append_exactly_once.judge,
         summary="an append-only table has each row once, and each was added once; duplicates and losses "
         "are named with their snapshots",
         blind_to="a duplicate that compaction makes and removes between two fences",
         guide="§5.2, §7.2",
+    ),
+    apply_once.NAME: OracleKind(
+        judge=apply_once.judge,
+        summary="sums that a job keeps of an append-only table are those of the source's first operations "
+        "in every snapshot since the first fence: none was applied twice or not at all",
+        blind_to="values that make up for each other in one sum",
+        guide="§5.2, §7.2",
+    ),
+    changelog.NAME: OracleKind(
+        judge=changelog.judge,
+        summary="a primary-key table's changelog sums up to the table at every snapshot, each row follows "
+        "from those before it, and no update is cut in half",
+        blind_to="what a table without a changelog producer would have emitted",
+        guide="§3.3",
+    ),
+    commit_log.NAME: OracleKind(
+        judge=commit_log.judge,
+        summary="each commit came once, from the job alone, on what the one before it left; all files that "
+        "snapshots refer to are in storage, and rows add up",
+        blind_to="what is in the files; a snapshot file that was overwritten whole",
+        guide="§2.2, §7.3",
     ),
     continuity.NAME: OracleKind(
         judge=continuity.judge,
@@ -67,8 +105,8 @@ ORACLES: dict[str, OracleKind] = {
     ),
     fault_effect.NAME: OracleKind(
         judge=fault_effect.judge,
-        summary="each fault proved that it bit",
-        blind_to="effects that the proof does not look for",
+        summary="each fault proved that it bit, and each table was written to while it was on and after it",
+        blind_to="effects that the proof does not look for; how heavy the load was",
         guide="§5.2",
     ),
     liveness.NAME: OracleKind(
@@ -79,8 +117,8 @@ ORACLES: dict[str, OracleKind] = {
     ),
     source_truth.NAME: OracleKind(
         judge=source_truth.judge,
-        summary="the ledgers are what the source really holds",
-        blind_to="a foreign change that was undone between two fences",
+        summary="the ledgers are what the source really holds, and did by its binlog, in order",
+        blind_to="a change that was undone between two fences and never logged",
         guide="",
     ),
 }
@@ -90,8 +128,9 @@ def judge(evidence: Evidence, names: Iterable[str]) -> tuple[OracleResult, ...]:
     """Apply the named oracles, in the registry's order. One that crashes is UNKNOWN, never VALID.
 
     `completeness` is always asked. Left out are `fault_effect` where no fault was meant to be,
-    `append_exactly_once` where no table is append-only, `continuity` where no job was stopped, and all
-    but `completeness` where the source never ran, since there is no ledger.
+    `append_exactly_once` where no table is append-only, `apply_once` where no job keeps sums, `changelog`
+    where no table has one (which `completeness` says), `continuity` where no job was stopped, and all but
+    `completeness` where the source never ran, since there is no ledger.
     """
     wanted = set(names) if evidence.workload else set()
     wanted.add(completeness.NAME)
@@ -99,6 +138,10 @@ def judge(evidence: Evidence, names: Iterable[str]) -> tuple[OracleResult, ...]:
         wanted.discard(fault_effect.NAME)
     if not any(table.append_only for table in evidence.tables):
         wanted.discard(append_exactly_once.NAME)
+    if not apply_once.applies(evidence):
+        wanted.discard(apply_once.NAME)
+    if not changelog.applies(evidence):
+        wanted.discard(changelog.NAME)
     if not continuity.applies(evidence):
         wanted.discard(continuity.NAME)
     exhibits = Exhibits(evidence)

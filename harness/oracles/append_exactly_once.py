@@ -2,15 +2,17 @@
 
 No key swallows a duplicate here, so this is where one shows. Rows are compared as multisets at each
 fence, and the deltas of all APPEND snapshots too: a row added twice is a duplicate even if it vanished
-later. It can't see a duplicate that a COMPACT snapshot makes and another removes between two fences.
+later. A row that came or went without a delta shows in the snapshots that were read whole. It can't see
+one that does so by an APPEND snapshot and is as it was at the next whole read, nor what compaction did
+before the first fence when snapshots from then are expired.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from harness.ledger import INSERT
 from harness.model import Fence, OracleResult, Verdict
@@ -39,12 +41,12 @@ class _Log:
         self._judgement = judgement
         self._table = table
         self._key = table.contract.source_key
-        self._keys: list[Key] = table.ledger[self._key].to_pylist()
+        self._keys: pa.ChunkedArray = table.ledger[self._key]
         self._origins = Origins(exhibits.evidence, table, self._keys)
 
     def judge(self) -> None:
-        repeated = len(self._keys) - len(set(self._keys))
-        if repeated or set(self._table.ledger["kind"].to_pylist()) - {INSERT}:
+        repeated = len(self._keys) - pc.count_distinct(self._keys).as_py()
+        if repeated or set(self._table.ledger["kind"].unique().to_pylist()) - {INSERT}:
             self._judgement.find(
                 Verdict.UNKNOWN,
                 "not-insert-only",
@@ -56,6 +58,7 @@ class _Log:
         for fence in self._table.fences:
             self._at_fence(fence)
         self._in_all_that_was_added()
+        self._beside_what_was_added()
 
     def _at_fence(self, fence: Fence) -> None:
         where = place(self._table.name, fence.mark.number, fence.snapshot_id)
@@ -87,41 +90,36 @@ class _Log:
 
     def _blame(self, rows: pa.Table, where: str, *, operation: int) -> None:
         """Name each duplicate, loss and foreign row of a sink, and the snapshots that they came with."""
-        counts = Counter(rows[self._key].to_pylist())
-        expected = self._keys[:operation]
+        held, expected = rows[self._key], self._keys.slice(0, operation)
         of, of_loss = self._origins.of, self._origins.of_loss
-        lost = [key for key in expected if key not in counts]
-        self._name_all("duplicates", "rows are in the sink more than once", where, _repeated(counts), of)
+        lost, foreign = _beside(expected, held), _beside(held, expected)
+        self._name_all("duplicates", "rows are in the sink more than once", where, _repeated(held), of)
         self._name_all("losses", "rows of the source are not in the sink", where, lost, of_loss)
-        self._name_all(
-            "foreign-rows",
-            "rows are in the sink, but not in the source",
-            where,
-            _beside(counts, expected),
-            of,
-        )
+        self._name_all("foreign-rows", "rows are in the sink, but not in the source", where, foreign, of)
 
     def _in_all_that_was_added(self) -> None:
         table, origins = self._table.name, self._origins
-        if origins.error:
+        if origins.error or origins.gaps:
             self._judgement.find(
                 Verdict.UNKNOWN,
                 "additions-unread",
                 "it is not known which snapshot added which row, nor whether one was added twice",
                 where=table,
-                actual=origins.error,
+                actual=origins.error or f"{len(origins.gaps)} snapshots are not known",
+                examples=origins.gaps[:MAX_EXAMPLES],
             )
+        if origins.error:
             return
         until = max((fence.mark.operation for fence in self._table.fences), default=0)
-        counts = origins.counts()
+        added = origins.added
         # Rows after the last fence may have been added too, or not yet.
-        unseen = [key for key in self._keys[:until] if key not in counts]
-        doubled, foreign = _repeated(counts), _beside(counts, self._keys)
+        unseen = _beside(self._keys.slice(0, until), added)
+        doubled, foreign = _repeated(added), _beside(added, self._keys)
         self._judgement.check(
             f"{table}: each row was added once, over all snapshots",
             expected=f"{until} rows, each added once",
-            actual=f"{sum(counts.values())} additions of {len(counts)} rows; {len(doubled)} added more than "
-            f"once, {len(foreign)} not in the source, {len(unseen)} never added",
+            actual=f"{len(added)} additions of {pc.count_distinct(added).as_py()} rows; {len(doubled)} added "
+            f"more than once, {len(foreign)} not in the source, {len(unseen)} never added",
             held=not (doubled or foreign or unseen),
         )
         self._name_all("added-twice", "rows were added more than once", table, doubled, origins.of)
@@ -138,6 +136,25 @@ class _Log:
                 examples=tuple(origins.of_loss(key) for key in unseen[:MAX_EXAMPLES]),
             )
 
+    def _beside_what_was_added(self) -> None:
+        table, origins = self._table.name, self._origins
+        if origins.error:
+            return
+        keys = origins.without_delta
+        self._judgement.check(
+            f"{table}: rows come by the deltas of APPEND snapshots, and none goes",
+            expected="0 rows that came or went otherwise",
+            actual=f"{len(keys)} rows",
+            held=not keys,
+        )
+        self._name_all(
+            "rows-without-delta",
+            "rows appeared or vanished that no APPEND snapshot brought",
+            table,
+            tuple(dict.fromkeys(keys)),
+            origins.of_change,
+        )
+
     def _name_all(
         self, code: str, what: str, where: str, keys: Sequence[Key], tell: Callable[[Key], str]
     ) -> None:
@@ -151,11 +168,15 @@ class _Log:
             )
 
 
-def _repeated(counts: Counter[Key]) -> list[Key]:
-    return [key for key, count in counts.items() if count > 1]
+def _repeated(keys: pa.ChunkedArray) -> list[Key]:
+    """The keys that are there more than once."""
+    counted = pc.value_counts(keys)
+    repeated: list[Key] = counted.filter(pc.greater(counted.field("counts"), 1)).field("values").to_pylist()
+    return repeated
 
 
-def _beside(counts: Counter[Key], keys: Sequence[Key]) -> list[Key]:
-    """The keys counted that are not among `keys`."""
-    known = set(keys)
-    return [key for key in counts if key not in known]
+def _beside(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> list[Key]:
+    """The keys, each once, that are not among the others."""
+    found = keys.unique()
+    beside: list[Key] = found.filter(pc.invert(pc.is_in(found, value_set=others))).to_pylist()
+    return beside

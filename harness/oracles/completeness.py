@@ -6,6 +6,7 @@ It can't see whether the scenario itself asks enough.
 from __future__ import annotations
 
 from harness.model import OracleResult, Verdict
+from harness.oracles import changelog
 from harness.oracles.exhibits import Exhibits
 from harness.oracles.judgement import Judgement
 
@@ -34,4 +35,12 @@ def judge(exhibits: Exhibits) -> OracleResult:
                 expected=str(expected),
                 actual=str(actual),
             )
+    if changelog.NAME in evidence.oracles and not changelog.applies(evidence):
+        tables = ", ".join(changelog.without_producer(evidence)) or "no table with a primary key"
+        judgement.find(
+            Verdict.VALID,
+            "changelog-not-applicable",
+            f"no changelog was judged, since no table has one: {tables}",
+            expected="a table with a primary key and a changelog producer",
+        )
     return judgement.result()

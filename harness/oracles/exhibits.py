@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.ledger import OPERATION_SCHEMA, state_after
-from harness.model import Evidence, Fence, PartitionTotals, TableContract
+from harness.model import Evidence, Fence, PartitionTotals, TableContract, TableHistory
 from harness.oracles.comparison import Difference, difference, totals
+from harness.oracles.fingerprints import Content, contents
+from harness.replay import CHANGE_COLUMNS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,22 @@ class OpenTable:
             (fence for fence in evidence.fences if fence.mark.table == contract.name),
             key=lambda fence: fence.mark.number,
         )
+        self.snapshots = sorted(
+            (record for record in evidence.snapshots if record.table == contract.name),
+            key=lambda record: record.snapshot_id,
+        )
+        self.history: TableHistory | None = next(
+            (history for history in evidence.histories if history.table == contract.name), None
+        )
+        self.failed_checkpoints = frozenset(
+            checkpoint.checkpoint_id
+            for job in evidence.jobs
+            if job.name == contract.name
+            for checkpoint in job.checkpoints
+            if checkpoint.status == "FAILED"
+        )
         self._folder = Path(evidence.folder)
+        self._contents: dict[tuple[int, ...], dict[int, Content]] = {}
         self._at_fences: dict[int, AgainstSource] = {}
 
     @cached_property
@@ -67,14 +85,32 @@ class OpenTable:
 
     def rows(self, file: str) -> pa.Table:
         """The rows that were kept in a file of the evidence, with the columns and types of the ledger."""
-        schema = self.ledger.schema
-        fields = [schema.field(name) for name in schema.names if name not in OPERATION_SCHEMA.names]
-        rows = self.raw_rows(file)
-        return rows.select([field.name for field in fields]).cast(pa.schema(fields))
+        schema = self._row_schema()
+        return self.raw_rows(file).select(schema.names).cast(schema)
 
     def raw_rows(self, file: str) -> pa.Table:
         """What a file of the evidence holds, as it is."""
         return pq.read_table(self._folder / file)
+
+    @cached_property
+    def changes(self) -> pa.Table:
+        """What each snapshot changed: CHANGE_COLUMNS, and the columns and types of the ledger's rows.
+
+        Raises ValueError when the run kept no such file.
+        """
+        if self.history is None or not self.history.changes:
+            raise ValueError(f"no changes of {self.name} were kept")
+        schema = pa.schema([*CHANGE_COLUMNS, *self._row_schema()])
+        return self.raw_rows(self.history.changes).select(schema.names).cast(schema)
+
+    def contents(self, snapshots: Sequence[int]) -> dict[int, Content]:
+        """What these snapshots hold, the base first, and when the ledger held the same."""
+        asked = tuple(snapshots)
+        if asked not in self._contents:
+            self._contents[asked] = contents(
+                self.ledger, self.changes, self.contract, base=asked[0], snapshots=asked
+            )
+        return self._contents[asked]
 
     def state(self, operation: int) -> pa.Table:
         """The rows of the source right after an operation of the ledger."""
@@ -89,6 +125,10 @@ class OpenTable:
         if number not in self._at_fences:
             self._at_fences[number] = self._compared(fence)
         return self._at_fences[number]
+
+    def _row_schema(self) -> pa.Schema:
+        schema = self.ledger.schema
+        return pa.schema([schema.field(name) for name in schema.names if name not in OPERATION_SCHEMA.names])
 
     def _compared(self, fence: Fence) -> AgainstSource:
         expected = self.state(fence.mark.operation)

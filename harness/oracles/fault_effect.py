@@ -1,19 +1,23 @@
-"""Oracle: each fault proved that it bit. Without that the run proves nothing (DESIGN, rule 4).
+"""Oracle: each fault proved that it bit, under load. Without that the run proves nothing (DESIGN, rule 4).
 
-It can't see whether a fault did more than its proof looks for.
+It can't see whether a fault did more than its proof looks for, and how heavy the load was.
 """
 
 from __future__ import annotations
 
 from harness.model import OracleResult, Verdict
+from harness.oracles.bulk_updates import landed as landed_inside
 from harness.oracles.exhibits import Exhibits
 from harness.oracles.judgement import Judgement
+from harness.oracles.loads import loads
 
 NAME = "fault_effect"
 
 
 def judge(exhibits: Exhibits) -> OracleResult:
-    """VALID when as many faults as expected were injected and every check of each held; else UNKNOWN."""
+    """VALID when as many faults as expected were injected, every check of each held, and each table was
+    written to under each fault and after it; else UNKNOWN.
+    """
     evidence = exhibits.evidence
     judgement = Judgement(NAME, unit="faults")
     judgement.examined = len(evidence.faults)
@@ -34,7 +38,32 @@ def judge(exhibits: Exhibits) -> OracleResult:
                 actual=check.actual,
                 todo="a fault without an effect proves nothing; see events and logs/",
             )
-    landed = sum(proof.bit for proof in evidence.faults)
+        for load in loads(exhibits, proof):
+            check, name = load.check, f"{struck}: {load.check.name}"
+            if not judgement.check(name, expected=check.expected, actual=check.actual, held=check.held):
+                judgement.find(
+                    Verdict.UNKNOWN,
+                    "no-load",
+                    f"the source committed nothing {load.when}, so nothing could go wrong",
+                    where=f"{load.table}, fault {struck}",
+                    expected=check.expected,
+                    actual=check.actual,
+                    todo="see why the workload stood still; a low rate needs more cycles",
+                )
+    for bulk in evidence.bulks:
+        check = landed_inside(exhibits, bulk)
+        name = f"{bulk.fault} {check.name}"
+        if not judgement.check(name, expected=check.expected, actual=check.actual, held=check.held):
+            judgement.find(
+                Verdict.UNKNOWN,
+                "bulk-update-missed",
+                "the fault did not strike while the bulk update was read",
+                where=bulk.table,
+                expected=check.expected,
+                actual=check.actual,
+                todo="run it again; if it misses often, give the scenario more initial_rows",
+            )
+    landed = sum(proof.bit and proof.injected_at_ms > 0 for proof in evidence.faults)
     if all_held and not landed == evidence.expected_faults == len(evidence.faults):
         judgement.find(
             Verdict.UNKNOWN,

@@ -17,11 +17,15 @@ import factories
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from factories import BEHAVIOR_LOG, ORDERS, START_MS, TABLES
+from aggregate_folders import aggregate
+from binlog_folders import binlog
+from commit_folders import with_commits
+from factories import BEHAVIOR_LOG, LOG_SUMS, ORDERS, START_MS, TABLES
+from ledger_times import spread
 
 from harness.ledger import DELETE, INSERT, OPERATION_SCHEMA, UPDATE, state_after
 from harness.model import (
-    Additions,
+    Aggregate,
     Evidence,
     Fence,
     FenceMark,
@@ -31,10 +35,12 @@ from harness.model import (
     SinkState,
     SnapshotRecord,
     TableContract,
+    TableHistory,
     TimeTravel,
     TimeWindow,
 )
 from harness.oracles.comparison import totals
+from harness.replay import CHANGE_COLUMNS, CHANGELOG_COLUMNS, DELTA
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -131,6 +137,18 @@ def marker(table: str, number: int) -> Change:
     return Change(INSERT, order(-number, cents=0, dt=FIRST_DAY, minute=22))
 
 
+def bulk_update(changes: Sequence[Change]) -> list[Change]:
+    """One UPDATE of every order but markers, in the order of their keys."""
+    rows: Row = {}
+    for kind, row in changes:
+        rows[row["order_id"]] = row if kind != DELETE else None
+    return [
+        Change(UPDATE, row | {"order_status": row["order_status"] + 1})
+        for key, row in sorted(rows.items())
+        if row and key > 0
+    ]
+
+
 STORIES: Mapping[str, Story] = {
     ORDERS.name: Story(
         chapters=(
@@ -194,7 +212,7 @@ def fence(changes: pa.Table, at: FenceMark, folder: Path) -> Fence:
     return replace(
         factories.fence(at.table, at.number),
         mark=at,
-        snapshot_id=10 * at.number,
+        snapshot_id=2 * at.number,
         window=window,
         source=Reading(reader="mysql", totals=seen),
         sink=(Reading(reader="pypaimon-rust", totals=seen), Reading(reader="flink-sql", totals=seen)),
@@ -229,33 +247,104 @@ def state(changes: pa.Table, table: str, operation: int, folder: Path) -> SinkSt
     """A sink that its job left as the ledger was after an operation, while the source went on."""
     kept = state_after(changes, operation, key=contract_of(table).source_key)
     state = replace(
-        factories.state(table), fault=STOP, snapshot_id=10 * STOP + 5, committed=changes.num_rows - 1
+        factories.state(table), fault=STOP, snapshot_id=2 * STOP + 1, committed=changes.num_rows - 1
     )
     pq.write_table(kept, folder / state.sink_rows)
     return state
 
 
-def additions(changes: pa.Table, fences: Sequence[Fence], folder: Path) -> Additions:
-    """Each row with the snapshot that brought it: half of a fence's rows five snapshots before it."""
-    rows, before = [], 0
-    keys = changes[BEHAVIOR_LOG.source_key].to_pylist()
+def cuts(fences: Sequence[Fence]) -> dict[int, int]:
+    """The operation that each snapshot of a table holds the source after: one half way to each fence."""
+    found, before = {}, 0
     for at in fences:
-        half = (before + at.mark.operation) // 2
-        for position in range(before, at.mark.operation):
-            snapshot = at.snapshot_id if position >= half else at.snapshot_id - 5
-            rows.append({"snapshot_id": snapshot, BEHAVIOR_LOG.source_key: keys[position]})
-        before = at.mark.operation
-    file = f"{BEHAVIOR_LOG.name}-additions.parquet"
-    schema = pa.schema([("snapshot_id", pa.int64()), (BEHAVIOR_LOG.source_key, pa.string())])
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), folder / file)
-    return Additions(table=BEHAVIOR_LOG.name, rows=file)
+        found[at.snapshot_id - 1] = (before + at.mark.operation) // 2
+        found[at.snapshot_id] = before = at.mark.operation
+    return found
 
 
-def snapshots(table: str, fences: int) -> tuple[SnapshotRecord, ...]:
+class Event(NamedTuple):
+    """A row of a changelog: the operation that it comes from, its kind and its row."""
+
+    operation: int
+    rowkind: str
+    row: Row
+
+
+def events(changes: pa.Table, table: str) -> list[Event]:
+    """What the source's connector makes of a ledger: an update is a -U with the row before, and a +U."""
+    contract, held, found = contract_of(table), dict[Any, Row](), list[Event]()
+    for entry in changes.to_pylist():
+        row = {name: entry[name] for name in contract.columns}
+        key, operation = row[contract.source_key], entry["operation"]
+        if entry["kind"] == UPDATE:
+            found += [Event(operation, "-U", held[key]), Event(operation, "+U", row)]
+        else:
+            found.append(Event(operation, "+I" if entry["kind"] == INSERT else "-D", row))
+        held[key] = row
+    return found
+
+
+def history(changes: pa.Table, table: str, fences: Sequence[Fence], folder: Path) -> TableHistory:
+    """Every snapshot's delta and changelog, of a sink that each time holds the ledger after `cuts`.
+
+    A key's delta is the last row of it that a writer got, in each partition: one that moved away is gone.
+    """
+    contract, at = contract_of(table), cuts(fences)
+    schema = pa.schema(ROW_SCHEMAS[table])
+    deltas, changelog, before = list[Row](), list[Row](), 0
+    numbered = list(enumerate(events(changes, table)))
+    for snapshot, operation in sorted(at.items()):
+        brought = [(number, event) for number, event in numbered if before < event.operation <= operation]
+        last = {(e.row[contract.partition], e.row[contract.source_key]): (n, e) for n, e in brought}
+        for number, event in last.values():
+            sequence = 0 if contract.append_only else number
+            deltas.append(
+                {"snapshot_id": snapshot, "part": DELTA, "rowkind": event.rowkind, "sequence": sequence}
+                | event.row
+            )
+        changelog += [
+            {"snapshot_id": snapshot, "rowkind": event.rowkind, "sequence": number} | event.row
+            for number, event in brought
+        ]
+        before = operation
+    files = [f"{table}-changes.parquet", "" if contract.append_only else f"{table}-changelog.parquet"]
+    for file, rows, columns in zip(
+        files, (deltas, changelog), (CHANGE_COLUMNS, CHANGELOG_COLUMNS), strict=True
+    ):
+        if file:
+            pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema([*columns, *schema])), folder / file)
+    whole = sorted({fences[0].snapshot_id, fences[-1].snapshot_id, *range(10, max(at) + 1, 10)}) if at else []
+    return TableHistory(
+        table=table,
+        changelog_producer="none" if contract.append_only else "input",
+        base_snapshot=fences[0].snapshot_id if at else 0,
+        whole=tuple(number for number in whole if number >= fences[0].snapshot_id),
+        changes=files[0],
+        changelog=files[1],
+    )
+
+
+def emitted(changes: pa.Table, table: str, fences: Sequence[Fence]) -> dict[int, int]:
+    """How many rows each snapshot's changelog has; an append-only table has none."""
+    found, before = {}, 0
+    for snapshot, operation in sorted(cuts(fences).items()):
+        rows = [event for event in events(changes, table) if before < event.operation <= operation]
+        found[snapshot] = 0 if contract_of(table).append_only else len(rows)
+        before = operation
+    return found
+
+
+def snapshots(table: str, fences: int, changelog: Mapping[int, int]) -> tuple[SnapshotRecord, ...]:
     """A table's history: one snapshot half way to each fence, and one at it."""
     return tuple(
-        replace(factories.snapshot(table), snapshot_id=number, commit_identifier=1_000 + number)
-        for number in range(5, 10 * fences + 1, 5)
+        replace(
+            factories.snapshot(table, (number + 1) // 2),
+            snapshot_id=number,
+            commit_identifier=1_000 + number,
+            changelog_records=changelog[number],
+            committed_at_ms=factories.fence(table, (number + 1) // 2).snapshot_at_ms - number % 2 * 20_000,
+        )
+        for number in range(1, 2 * fences + 1)
     )
 
 
@@ -269,13 +358,20 @@ def jobs() -> tuple[JobHistory, ...]:
     return tuple(lives)
 
 
+def sums_of(changes: pa.Table, fences: Sequence[Fence], folder: Path) -> Aggregate:
+    """The log's table of sums, with a snapshot for each of the log's own."""
+    own = snapshots(BEHAVIOR_LOG.name, len(fences), emitted(changes, BEHAVIOR_LOG.name, fences))
+    records = tuple(replace(record, table=LOG_SUMS.name) for record in own)
+    return aggregate(changes, BEHAVIOR_LOG, records, cuts(fences), folder)
+
+
 def evidence(folder: Path, stories: Mapping[str, Story] = STORIES) -> Evidence:
     """A clean run over two tables with two faults and a fence after each chapter of their stories."""
     count = len(stories[ORDERS.name].chapters)
     told = {table: _told(table, story, folder) for table, story in stories.items()}
     fences = tuple(told[table][1][number] for number in range(count) for table in stories)
     ledgers = {table: told[table][0] for table in stories}
-    return Evidence(
+    clean = Evidence(
         folder=str(folder),
         tables=tuple(contract_of(table) for table in stories),
         oracles=("completeness",),
@@ -287,10 +383,19 @@ def evidence(folder: Path, stories: Mapping[str, Story] = STORIES) -> Evidence:
         workload=factories.WORKLOAD,
         travels=tuple(travel(at, folder) for at in fences),
         states=tuple(state(ledgers[table], table, story.cut, folder) for table, story in stories.items()),
-        snapshots=tuple(record for table in stories for record in snapshots(table, count)),
-        additions=(additions(ledgers[BEHAVIOR_LOG.name], told[BEHAVIOR_LOG.name][1], folder),),
+        snapshots=tuple(
+            record
+            for table in stories
+            for record in snapshots(table, count, emitted(ledgers[table], table, told[table][1]))
+        ),
+        histories=tuple(history(ledgers[table], table, told[table][1], folder) for table in stories),
+        binlogs=tuple(binlog(ledgers[table], contract_of(table), folder) for table in stories),
+        aggregates=tuple(
+            sums_of(ledgers[table], told[table][1], folder) for table in stories if table == BEHAVIOR_LOG.name
+        ),
         pins=tuple(factories.pin(table) for table in stories),
     )
+    return with_commits(clean)
 
 
 def _told(table: str, story: Story, folder: Path) -> tuple[pa.Table, list[Fence]]:
@@ -299,7 +404,7 @@ def _told(table: str, story: Story, folder: Path) -> tuple[pa.Table, list[Fence]
     for number, chapter in enumerate(story.chapters, start=1):
         changes += [*chapter, marker(table, number)]
         marks.append(mark(table, number, len(changes)))
-    written = ledger(table, changes)
+    written = spread(ledger(table, changes), marks)
     pq.write_table(written, folder / contract_of(table).ledger_file)
     fences = [fence(written, at, folder) for at in marks]
     emitted = sum(2 if kind == UPDATE else 1 for kind, _ in changes[story.cut :])
@@ -367,4 +472,17 @@ def with_travel(clean: Evidence, table: str, number: int, **changes: Any) -> Evi
     old = travel_of(clean, table, number)
     return replace(
         clean, travels=tuple(replace(then, **changes) if then is old else then for then in clean.travels)
+    )
+
+
+def history_of(clean: Evidence, table: str) -> TableHistory:
+    """A table's history."""
+    return next(history for history in clean.histories if history.table == table)
+
+
+def with_history(clean: Evidence, table: str, **changes: Any) -> Evidence:
+    """The evidence with the history of a table changed."""
+    old = history_of(clean, table)
+    return replace(
+        clean, histories=tuple(replace(one, **changes) if one is old else one for one in clean.histories)
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from harness.model import (
-    Additions,
+    AggregateContract,
     Check,
     CheckpointCounts,
     CheckpointRecord,
@@ -34,6 +34,7 @@ from harness.model import (
     SinkState,
     SnapshotRecord,
     TableContract,
+    TableHistory,
     TimeTravel,
     TimeWindow,
     Verdict,
@@ -56,6 +57,15 @@ ORDERS = TableContract(
     append_only=False,
 )
 
+LOG_SUMS = AggregateContract(
+    name="behavior-totals",
+    sink="dwd.dwd_behavior_totals",
+    groups=("dt", "event_type"),
+    count="events",
+    total="users",
+    summed="user_id",
+)
+
 BEHAVIOR_LOG = TableContract(
     name="behavior-log",
     source="shop.behavior_log",
@@ -66,6 +76,7 @@ BEHAVIOR_LOG = TableContract(
     amount="user_id",
     time="event_time",
     append_only=True,
+    aggregate=LOG_SUMS,
 )
 
 TABLES = (ORDERS, BEHAVIOR_LOG)
@@ -207,6 +218,19 @@ def pin(table: str = "orders") -> Pin:
     return Pin(table=table, consumer="harness", first_snapshot=41)
 
 
+def history(table: str = "orders") -> TableHistory:
+    """What every snapshot of a table held from the first fence on."""
+    keyed = table == ORDERS.name
+    return TableHistory(
+        table=table,
+        changelog_producer="input" if keyed else "none",
+        base_snapshot=41,
+        whole=(41,),
+        changes=f"{table}-changes.parquet",
+        changelog=f"{table}-changelog.parquet" if keyed else "",
+    )
+
+
 def state(table: str = "orders") -> SinkState:
     """A table while its job was down, in the second fault."""
     return SinkState(
@@ -267,7 +291,7 @@ def evidence() -> Evidence:
         travels=tuple(travel(table.name) for table in TABLES),
         states=(state(),),
         snapshots=tuple(snapshot(table.name) for table in TABLES),
-        additions=(Additions(table=BEHAVIOR_LOG.name, rows="behavior-log-additions.parquet"),),
+        histories=tuple(history(table.name) for table in TABLES),
         pins=tuple(pin(table.name) for table in TABLES),
     )
 
@@ -276,7 +300,7 @@ def result(**changes: object) -> RunResult:
     """A VALID run over two tables, with a kill and a stop of one job with a savepoint; any field changed."""
     fences = [(table.name, number) for number in (1, 2, 3) for table in TABLES]
     valid = RunResult(
-        schema_version=2,
+        schema_version=3,
         run=RUN,
         scenario="kill-taskmanager",
         description="A TaskManager is killed under load",
@@ -317,6 +341,7 @@ def result(**changes: object) -> RunResult:
             for table in TABLES
             for second, committed, visible in ((0, 0, 0), (20, 400, -1), (23, -1, 400), (100, 900, -1))
         ),
+        positions=(),
         workload=WORKLOAD,
         phases=(
             Phase(name="stack up", started_at_ms=START_MS, seconds=20.5),

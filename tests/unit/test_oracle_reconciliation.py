@@ -75,7 +75,7 @@ def test_a_sink_that_is_not_the_source_is_invalid_and_the_rows_are_named(
     differing = finding(result, "rows-differ")
     assert counted in differing.what
     assert differing.examples
-    assert "orders, fence 3, snapshot 30" == differing.where
+    assert "orders, fence 3, snapshot 6" == differing.where
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_defect_of_any_table_at_any_fence_is_seen_where_it_is(
     places = {item.where for item in result.findings}
     assert Verdict.INVALID == result.verdict
     assert {"totals-differ", "rows-differ"} == codes(result)
-    assert {f"{table}, fence {number}, snapshot {10 * number}"} == places
+    assert {f"{table}, fence {number}, snapshot {2 * number}"} == places
 
 
 def test_an_example_shows_key_expected_and_actual(evidence: Evidence) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import evidence_folders
 import factories
 import pytest
-from evidence_folders import rewritten, spoiled
+from evidence_folders import history_of, rewritten, spoiled
 from factories import BEHAVIOR_LOG, ORDERS, TABLES
 from judging import KEYS, codes, empty, finding, judged, judged_by_all, without
 
@@ -68,7 +68,8 @@ def test_a_run_without_an_append_only_table_is_not_asked_for_one(evidence: Evide
 @pytest.mark.parametrize("name", ORACLES)
 def test_nothing_examined_is_never_valid(evidence: Evidence, name: str) -> None:
     stop_that_never_was = replace(factories.stop_proof(), checks=())
-    nothing: dict[str, Any] = dict.fromkeys(("fences", "jobs", "travels", "states", "additions"), ())
+    collected = ("fences", "jobs", "travels", "states", "histories", "commits", "binlogs", "aggregates")
+    nothing: dict[str, Any] = dict.fromkeys(collected, ())
 
     result = judged(replace(evidence, **nothing, faults=(stop_that_never_was,), expected_fences=0), name)
 
@@ -81,14 +82,22 @@ def test_nothing_examined_is_never_valid(evidence: Evidence, name: str) -> None:
 def test_a_table_of_which_there_is_no_evidence_is_never_valid(
     evidence: Evidence, table: Any, name: str
 ) -> None:
-    if name == "fault_effect" or (name == "append_exactly_once" and not table.append_only):
-        return  # faults belong to no table, and this oracle is not about keyed tables
+    about = {
+        "append_exactly_once": table.append_only,
+        "apply_once": table.append_only,
+        "changelog": not table.append_only,
+    }
+    if name == "fault_effect" or not about.get(name, True):
+        return  # faults belong to no table, and some oracles are about one kind of table only
     unseen = replace(
         evidence,
         fences=tuple(at for at in evidence.fences if at.mark.table != table.name),
         travels=tuple(then for then in evidence.travels if then.table != table.name),
         states=tuple(state for state in evidence.states if state.table != table.name),
-        additions=(),
+        histories=tuple(history for history in evidence.histories if history.table != table.name),
+        commits=tuple(commit for commit in evidence.commits if commit.table != table.name),
+        binlogs=tuple(binlog for binlog in evidence.binlogs if binlog.table != table.name),
+        aggregates=tuple(sums for sums in evidence.aggregates if sums.table != table.name),
         jobs=tuple(job for job in evidence.jobs if job.name != table.name),
     )
 
@@ -135,7 +144,7 @@ def test_every_oracle_says_what_must_hold_and_what_it_cannot_see(kind: OracleKin
 
 def test_every_finding_that_costs_a_run_its_valid_is_an_error_with_a_text(evidence: Evidence) -> None:
     broken = spoiled(evidence, "orders", sink=empty, travelled=empty)
-    rewritten(broken, broken.additions[0].rows, empty)
+    rewritten(broken, history_of(broken, "behavior-log").changes, empty)
 
     results = judged_by_all(replace(broken, faults=(), jobs=()))
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import factories
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from evidence_folders import Edit, fence_of, spoiled, with_fence
+from evidence_folders import Edit, Rows, fence_of, rewritten, spoiled, with_fence
+from factories import BEHAVIOR_LOG, ORDERS, TABLES
 from judging import EVERY_FENCE, KEYS, added, changed, codes, empty, finding, judged, swapped, without
 
-from harness.model import Evidence, Reading, Verdict
+from harness.model import Evidence, OracleResult, Reading, Verdict
 
 OTHERS = ("reconciliation", "time_travel", "append_exactly_once")
 
@@ -85,3 +89,119 @@ def test_a_workload_that_does_not_know_what_it_committed_is_unknown(
     assert Verdict.UNKNOWN == result.verdict
     assert {"workload-broken"} == codes(result)
     assert "41" in finding(result, "workload-broken").actual
+
+
+def logged(evidence: Evidence, edit: Edit, table: str = "orders") -> OracleResult:
+    """What the oracle says when a table's binlog has other operations."""
+    (file,) = (binlog.operations for binlog in evidence.binlogs if binlog.table == table)
+    rewritten(evidence, file, edit)
+    return judged(evidence, "source_truth")
+
+
+def foreign_and_undone(rows: Rows) -> Rows:
+    """Somebody else inserted a row and deleted it again, before the first fence."""
+    other = rows[0] | {"order_id": 500}
+    return [*rows[:4], other, other | {"kind": "delete"}, *rows[4:]]
+
+
+@pytest.mark.parametrize(
+    ("defect", "operation"),
+    [
+        (foreign_and_undone, 5),
+        (lambda rows: [*rows[:3], *rows[4:]], 4),
+        (lambda rows: [rows[1], rows[0], *rows[2:]], 1),
+        (lambda rows: [*rows[:6], rows[6] | {"user_id": 8}, *rows[7:]], 7),
+        (lambda rows: [*rows[:6], rows[6] | {"user_id": None}, *rows[7:]], 7),
+        (lambda rows: [*rows[:-1], rows[-1] | {"kind": "update"}], 24),
+        (lambda rows: [*rows, rows[0]], 25),
+        (lambda rows: rows[:-1], 24),
+        (empty, 1),
+    ],
+    ids=[
+        "foreign and undone",
+        "one not logged",
+        "another order",
+        "another value",
+        "no value",
+        "another kind",
+        "more behind",
+        "the last not logged",
+        "nothing",
+    ],
+)
+def test_a_ledger_that_is_not_the_binlog_is_unknown_and_the_first_difference_named(
+    evidence: Evidence, defect: Edit, operation: int
+) -> None:
+    result = logged(evidence, defect)
+
+    assert (Verdict.UNKNOWN, {"ledger-is-not-binlog"}) == (result.verdict, codes(result))
+    found = finding(result, "ledger-is-not-binlog")
+    assert f"orders, operation {operation}" == found.where
+    assert found.expected.startswith("24 operations as in the ledger; here ")
+
+
+def test_both_sides_of_a_difference_are_shown(evidence: Evidence) -> None:
+    found = finding(logged(evidence, foreign_and_undone), "ledger-is-not-binlog")
+
+    assert "insert {'order_id': 5" in found.expected
+    assert "26 operations (+2); here insert {'order_id': 500" in found.actual
+
+
+def test_the_binlog_of_every_table_is_compared(evidence: Evidence) -> None:
+    result = logged(evidence, lambda rows: [*rows, rows[-1] | {"log_id": "log-99"}], BEHAVIOR_LOG.name)
+
+    found = finding(result, "ledger-is-not-binlog")
+    assert (Verdict.UNKNOWN, "behavior-log, operation 23") == (result.verdict, found.where)
+    assert found.expected.endswith("here none")
+
+
+def test_nulls_on_both_sides_are_equal(evidence: Evidence) -> None:
+    def nameless(rows: Rows) -> Rows:
+        return [row | {"user_id": None} for row in rows]
+
+    for file in (ORDERS.ledger_file, evidence.binlogs[0].operations):
+        rewritten(evidence, file, nameless)
+
+    result = logged(evidence, lambda rows: [*rows[:-1], rows[-1] | {"kind": "update"}])
+
+    assert "orders, operation 24" == finding(result, "ledger-is-not-binlog").where
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"operations": "", "error": "its first files are gone"}, "its first files are gone"),
+        (None, "nothing"),
+    ],
+    ids=["error", "none kept"],
+)
+def test_a_binlog_that_was_not_read_is_unknown(
+    evidence: Evidence, table: Any, changes: dict[str, Any] | None, why: str
+) -> None:
+    others = tuple(binlog for binlog in evidence.binlogs if binlog.table != table.name)
+    (own,) = (binlog for binlog in evidence.binlogs if binlog.table == table.name)
+    kept = others if changes is None else (*others, replace(own, **changes))
+
+    result = judged(replace(evidence, binlogs=kept), "source_truth")
+
+    assert (Verdict.UNKNOWN, {"binlog-unread"}) == (result.verdict, codes(result))
+    found = finding(result, "binlog-unread")
+    assert (table.name, True) == (found.where, why in found.actual)
+
+
+def test_a_binlog_says_nothing_of_how_many_source_rows_were_looked_at(evidence: Evidence) -> None:
+    without_fences = replace(evidence, fences=(), expected_fences=0)
+
+    result = judged(without_fences, "source_truth")
+
+    assert (Verdict.UNKNOWN, 0) == (result.verdict, result.examined)
+
+
+def test_the_types_of_a_binlog_are_not_part_of_the_comparison(evidence: Evidence) -> None:
+    path = Path(evidence.folder) / evidence.binlogs[0].operations
+    rows = pq.read_table(path)
+    kind = rows.schema.get_field_index("order_status")
+    pq.write_table(rows.set_column(kind, "order_status", rows["order_status"].cast(pa.int64())), path)
+
+    assert Verdict.VALID == judged(evidence, "source_truth").verdict

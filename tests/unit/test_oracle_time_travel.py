@@ -31,7 +31,7 @@ def test_a_snapshot_that_is_no_more_what_the_source_held_is_invalid(
 
     assert Verdict.INVALID == result.verdict
     assert {"totals-differ", "rows-differ"} == codes(result)
-    assert {f"{table}, fence {number}, snapshot {10 * number}"} == {item.where for item in result.findings}
+    assert {f"{table}, fence {number}, snapshot {2 * number}"} == {item.where for item in result.findings}
     assert Verdict.VALID == judged(then, "reconciliation").verdict
 
 

@@ -203,7 +203,7 @@ def test_a_run_without_a_whole_result_or_evidence_is_refused(
 
 def test_a_run_that_never_came_to_its_workload_has_no_ledger_and_stays_failed(run: Path) -> None:
     nothing = replace(factories.evidence(), workload=None, fences=(), faults=(), jobs=(), travels=())
-    nothing = replace(nothing, states=(), additions=(), snapshots=())
+    nothing = replace(nothing, states=(), histories=(), snapshots=())
     record(run, nothing, failure="no engine", verdict=Verdict.UNKNOWN, exit_code=3)
 
     assert (True, 3) == (recheck(run).agrees, recheck(run).exit_code)
