@@ -24,6 +24,9 @@ app.command(epilog=EPILOG)(new_runs.run)
 app.command(epilog=EPILOG)(new_runs.soak)
 app.command(epilog=EPILOG)(ended_runs.report)
 app.command(epilog=EPILOG)(ended_runs.recheck)
+app.command(epilog="Exit codes: 0 all caught, 1 missed or a false alarm, 3 the harness itself failed.")(
+    ended_runs.prove
+)
 app.command()(ended_runs.bundle)
 app.command()(stacks.up)
 app.command()(stacks.down)

@@ -1,4 +1,4 @@
-"""The commands for runs that are over: report, recheck, bundle. None of them needs an engine."""
+"""The commands for runs that are over: report, recheck, prove, bundle. None of them needs an engine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,24 @@ from rich.table import Table
 from rich.text import Text
 
 from harness import bundle as bundling
+from harness import proving, results, runs
 from harness import recheck as rechecking
-from harness import results, runs
-from harness.cli.options import REPORTS, ReportsOption, RunArgument, console, file_link
+from harness.cli.options import (
+    REPORTS,
+    ReportsOption,
+    RunArgument,
+    console,
+    file_link,
+)
+from harness.defects import DEFECTS
 from harness.errors import UsageError
 from harness.model import FaultProof, RunResult
+from harness.proving import Score
 from harness.recheck import Rechecked
 from harness.report import console as console_report
 from harness.report import result_json
+from harness.report.progress import listener_for
+from harness.report.tables import defect_rows, markdown
 from harness.report.wording import one_line
 
 MB = 1_000_000
@@ -59,6 +69,42 @@ def recheck(run_name: RunArgument, reports: ReportsOption = REPORTS) -> None:
         soft_wrap=True,
     )
     raise typer.Exit(done.exit_code)
+
+
+def prove(
+    run_name: RunArgument = runs.LATEST,
+    reports: ReportsOption = REPORTS,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Chooses rows and snapshots; the run's own by default.")
+    ] = None,
+    only: Annotated[
+        str, typer.Option("--only", metavar="PATTERN", help="Plant these defects only, as in 'row-*'.")
+    ] = "*",
+    all_oracles: Annotated[
+        bool,
+        typer.Option("--all-oracles", help="Ask every oracle of the run, not only those that must catch it."),
+    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the defects as a Markdown table.")] = False,
+) -> None:
+    """Plant defects into copies of a VALID run's evidence, and see whether the oracles catch each.
+
+    Needs no Docker. Writes prove.json and prove.md into the run's folder. Ends with 0 when every defect that
+    has a place in the run was caught, with 1 when one was missed or undamaged evidence raised an alarm.
+    """
+    if list_:
+        print(markdown(defect_rows(DEFECTS)))
+        return
+    folder = runs.folder_of(run_name, reports)
+    with listener_for(console) as listener:
+        listener.phase("planting defects")
+        score = proving.prove(folder, seed=seed, only=only, every_oracle=all_oracles, tell=listener.progress)
+    proving.save(score, folder)
+    console.print(_score(score))
+    for alarm in score.false_alarms:
+        console.print(f"false alarm of {alarm.oracle}: {escape(alarm.said)}", highlight=False)
+    console.print(f"proof: {file_link(folder / proving.MARKDOWN)}", highlight=False, soft_wrap=True)
+    console.print(str(score), highlight=False)
+    raise typer.Exit(0 if score.holds else 1)
 
 
 def bundle(
@@ -105,6 +151,22 @@ def _comparison(done: Rechecked) -> Table:
     table.add_section()
     recorded, again = _outcome(done.recorded), _outcome(done.again)
     table.add_row("run", recorded, again, _agreement(recorded == again))
+    return table
+
+
+def _score(score: Score) -> Table:
+    table = Table(
+        title=Text(f"defects planted into {one_line(score.run)}, seed {score.seed}"),
+        title_justify="left",
+        box=box.ROUNDED,
+    )
+    for column in ("defect, and what is wrong", "expected", "verdict", "caught by"):
+        table.add_column(column, overflow="fold")
+    for trial in score.trials:
+        name, what, expected, verdict, caught_by = proving.cells(trial)
+        style = "dim" if trial.verdict is None else "green" if trial.caught else "bold red"
+        first = Text.assemble((name, "bold"), "\n", what)
+        table.add_row(first, expected, Text(verdict, style=style), Text(caught_by))
     return table
 
 

@@ -13,7 +13,7 @@ from harness.errors import WaitTimeout
 from harness.scenario import built_in
 
 COMMANDS = (
-    *("accept", "run", "soak", "report", "recheck", "bundle"),
+    *("accept", "run", "soak", "report", "recheck", "prove", "bundle"),
     *("up", "down", "heal", "status", "list"),
 )
 
@@ -43,15 +43,21 @@ class Ended:
         (["accept", "--profile", "fsat"], "got 'fsat', did you mean 'fast'", "give another value"),
         (["accept", "--rate", "5000"], "workload.rate: expected at most 2000, got 5000", ""),
         (["run"], "Missing argument", "--help says"),
-        (["run", "cleen"], "no scenario 'cleen'", "built in are: acceptance, clean"),
+        (["run", "cleen"], "no scenario 'cleen'", "built in are: acceptance, bulk-update, clean"),
         (["run", "gone.yaml"], "gone.yaml: there is no such file", ""),
         (["soak"], "Missing argument", "--help says"),
         (["soak", "0"], "Invalid value for 'N'", "--help says"),
         (["soak", "2", "--minutes", "-1"], "Invalid value for '--minutes'", "--help says"),
-        (["soak", "2", "--scenario", "cleen"], "no scenario 'cleen'", "built in are: acceptance, clean"),
+        (
+            ["soak", "2", "--scenario", "cleen"],
+            "no scenario 'cleen'",
+            "built in are: acceptance, bulk-update, clean",
+        ),
         (["soak", "2", "--seed", str(2**63 - 1)], "seed: expected", "give another value"),
         (["report", "gone"], "no run 'gone' in reports", ""),
         (["recheck", "gone"], "no run 'gone' in reports", ""),
+        (["prove", "gone"], "no run 'gone' in reports", ""),
+        (["prove", "--seed", "x"], "Invalid value for '--seed'", "--help says"),
         (["bundle", "gone"], "no run 'gone' in reports", ""),
         (["bundle", "gone", "--max-mb", "0"], "Invalid value for '--max-mb'", "--help says"),
         (["up", "--profile", "slow"], "got 'slow'", ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -104,6 +105,46 @@ def test_recheck_of_a_run_that_the_harness_failed_in_says_so_and_is_exit_code_3(
 
     assert 3 == done.code
     assert "carried over from the run: the harness failed: no room left" in done.out
+
+
+@pytest.mark.parametrize("reference", [(), (RUN,)])
+def test_prove_shows_what_caught_each_defect_and_ends_with_the_count(
+    capsys: pytest.CaptureFixture[str], run: Path, reference: tuple[str, ...]
+) -> None:
+    done = ended(run, "prove", *reference, "--only", "run-*", captured=capsys)
+
+    assert 0 == done.code, done.err
+    for word in ("run-interrupted", "Somebody stopped the run", "UNKNOWN", "completeness"):
+        assert word in done.out
+    assert f"proof: {(run / 'prove.md').as_uri()}" in done.out
+    assert (run / "prove.json").is_file()
+    assert "caught 2 of 2, false alarms 0 of 1" == last_line(done.out)
+
+
+def test_prove_ends_with_1_where_nothing_could_be_planted(
+    capsys: pytest.CaptureFixture[str], run: Path
+) -> None:
+    done = ended(run, "prove", "--only", "bulk-update-missed", captured=capsys)
+
+    assert 1 == done.code
+    assert "not applicable" in done.out
+    assert "caught 0 of 0, false alarms 0 of 1" == last_line(done.out)
+
+
+def test_prove_refuses_a_run_that_is_not_valid(capsys: pytest.CaptureFixture[str], run: Path) -> None:
+    record(run, replace(clean(run), interrupted="Ctrl-C"))
+    done = ended(run, "prove", captured=capsys)
+
+    assert 3 == done.code
+    assert "recorded UNKNOWN, judged again UNKNOWN; expected VALID both times" in done.err
+    assert not (run / "prove.json").exists()
+
+
+def test_prove_lists_the_defects_and_what_must_catch_them(capsys: pytest.CaptureFixture[str]) -> None:
+    done = Ended("prove", "--list", captured=capsys)
+
+    assert 0 == done.code, done.err
+    assert "| `run-interrupted` | Somebody stopped the run | UNKNOWN | `completeness` |" in done.out
 
 
 def test_bundle_writes_one_file_beside_the_run_and_it_can_be_judged_again(
