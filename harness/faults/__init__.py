@@ -9,6 +9,7 @@ from harness.errors import UsageError
 from harness.faults.cut_storage import CutStorage
 from harness.faults.kill_taskmanager import KillTaskManager
 from harness.faults.noop import Noop
+from harness.faults.pause_taskmanager import PauseTaskManager
 from harness.faults.stop_with_savepoint import StopWithSavepoint
 from harness.ports import Fault
 
@@ -40,6 +41,12 @@ FAULTS: dict[str, FaultKind] = {
         make=Noop,
         summary="nothing at all; shows the shape of a fault",
         proof="none: a run with it is UNKNOWN",
+        guide="",
+    ),
+    "pause-taskmanager": FaultKind(
+        make=PauseTaskManager,
+        summary="a TaskManager that holds tasks is stopped by SIGSTOP until they run elsewhere, then resumed",
+        proof="it stood still until each job there was restored and ran elsewhere; then it ran on, a zombie",
         guide="",
     ),
     "stop-with-savepoint": FaultKind(

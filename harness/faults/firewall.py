@@ -44,7 +44,7 @@ class Chain:
 
 def address_of(stack: Stack, node: str, name: str) -> str:
     """The IPv4 address that a node resolves a host name to. Raises FaultError."""
-    found = stack.execute(node, ["getent", "ahostsv4", name], timeout_s=TIMEOUT_S)
+    found = stack.execute(node, ["getent", "ahostsv4", name], timeout_s=TIMEOUT_S, repeatable=True)
     first = found.output.split()[:1]
     try:
         return str(IPv4Address("".join(first)))
@@ -120,7 +120,7 @@ def _change(stack: Stack, node: str, commands: Sequence[Sequence[str]]) -> None:
 
 def _rules(stack: Stack, node: str) -> list[list[str]]:
     """Every rule of the node with its counters (-c packets bytes), as words."""
-    found = stack.execute(node, [*IPTABLES, "-v", "-S"], user="root", timeout_s=TIMEOUT_S)
+    found = stack.execute(node, [*IPTABLES, "-v", "-S"], user="root", timeout_s=TIMEOUT_S, repeatable=True)
     if found.status != 0:
         raise FaultError(f"{node}: iptables can't be read: {found.output.strip()}")
     return [line.split() for line in found.output.splitlines()]

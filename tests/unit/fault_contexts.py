@@ -17,7 +17,6 @@ def context(
     seed: int = 1,
     late_s: float = 60,
     committed: Callable[[], int] = lambda: 0,
-    sink_rows: Callable[[str], int] = lambda table: 0,
     keep_sink: Callable[[Mapping[str, str]], None] = lambda savepoints: None,
 ) -> FaultContext:
     """A context with a bound of 50 ms for every wait."""
@@ -29,6 +28,5 @@ def context(
         checkpoint_s=0.05,
         late_s=late_s,
         committed=committed,
-        sink_rows=sink_rows,
         keep_sink=keep_sink,
     )

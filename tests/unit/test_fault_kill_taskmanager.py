@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 
 import pytest
 from fakes import FakeJob, FakeStack
 from fault_contexts import context
 
 from harness import faults
-from harness.errors import FaultError, ReaderError, UsageError
+from harness.errors import FaultError, UsageError
 from harness.faults.kill_taskmanager import KillTaskManager
 from harness.model import Restore, Role
 
@@ -18,7 +17,6 @@ HELD = "the victim held tasks of the jobs"
 LIVES_AGAIN = "its process is gone, its node lives again"
 RESTARTED = "orders: lost tasks and restarted"
 RESTORED = "orders: restored from a checkpoint"
-UNDER_WAY = "orders: its first load was under way"
 
 
 def restore_at(at_ms: int) -> Restore:
@@ -48,10 +46,8 @@ def missing(fault: KillTaskManager) -> list[str]:
     return [check.name for check in fault.proof().checks if not check.held]
 
 
-def struck(
-    stack: FakeStack, *jobs: FakeJob, seed: int = 1, victim: str = "holding", initial_rows: int = 0
-) -> KillTaskManager:
-    fault = KillTaskManager(victim=victim, initial_rows=initial_rows)
+def struck(stack: FakeStack, *jobs: FakeJob, seed: int = 1, victim: str = "holding") -> KillTaskManager:
+    fault = KillTaskManager(victim=victim)
     fault.inject(context(stack, jobs, seed=seed))
     fault.prove(context(stack, jobs, seed=seed))
     return fault
@@ -149,90 +145,6 @@ def test_a_job_that_was_not_restored_after_the_kill_proves_nothing(restore: Rest
     assert [RESTORED] == missing(struck(stack, job))
 
 
-class Load:
-    """Two jobs in their first load of 1,000 rows; each look at a sink finds its next number of rows.
-
-    The first `refusals` looks fail.
-    """
-
-    def __init__(self, orders: Iterable[int], behavior: Iterable[int], *, refusals: int = 0) -> None:
-        self.stack, self.jobs = FakeStack(), both()
-        surviving(self.stack, *self.jobs)
-        self.looks = 0
-        self._refusals = refusals
-        self._rows = {"orders": iter(orders), "behavior-log": iter(behavior)}
-        self._last = {"orders": 0, "behavior-log": 0}
-
-    def struck(self, *, initial_rows: int = 1000) -> KillTaskManager:
-        loading = context(self.stack, self.jobs, sink_rows=self._look)
-        fault = KillTaskManager(initial_rows=initial_rows)
-        fault.inject(loading)
-        fault.prove(loading)
-        return fault
-
-    def _look(self, table: str) -> int:
-        self.looks += 1
-        if self.looks <= self._refusals:
-            raise ReaderError("no such table yet")
-        self._last[table] = next(self._rows[table], self._last[table])
-        return self._last[table]
-
-
-def test_a_kill_bites_while_every_jobs_first_load_is_under_way() -> None:
-    load = Load([400], [1])
-    proof = load.struck().proof()
-
-    assert proof.bit
-    assert 4 == load.looks
-    assert ["400 rows", "1 rows"] == [check.actual for check in proof.checks[:2]]
-    assert "more than 0 and less than 900 of 1,000 rows in the sink" == proof.checks[0].expected
-
-
-def test_a_first_load_that_begins_late_is_waited_for() -> None:
-    load = Load([0, 400], [1])
-
-    assert load.struck().proof().bit
-    assert 6 == load.looks
-
-
-def test_a_first_load_that_never_began_proves_nothing() -> None:
-    fault = Load([0], [500]).struck()
-
-    assert [UNDER_WAY] == missing(fault)
-    assert "0 rows; it had not begun" == fault.proof().checks[0].actual
-
-
-def test_a_first_load_that_was_over_before_the_other_began_proves_nothing() -> None:
-    load = Load([1000], [0])
-    fault = load.struck()
-
-    assert 4 == load.looks
-    assert [UNDER_WAY, "behavior-log: its first load was under way"] == missing(fault)
-    assert "1,000 rows; it was over" == fault.proof().checks[0].actual
-
-
-def test_what_counts_is_what_the_sink_holds_when_it_is_killed() -> None:
-    assert [UNDER_WAY] == missing(Load([400, 950], [1]).struck())
-
-
-def test_rows_that_deletes_may_have_left_of_a_load_do_not_count() -> None:
-    assert [UNDER_WAY] == missing(Load([900], [300]).struck())
-
-
-def test_a_sink_that_cannot_be_read_yet_is_waited_for() -> None:
-    load = Load([400], [1], refusals=1)
-
-    assert load.struck().proof().bit
-    assert 5 == load.looks
-
-
-def test_a_steady_kill_does_not_look_at_the_sink() -> None:
-    load = Load([0], [0])
-
-    assert load.struck(initial_rows=0).proof().bit
-    assert 0 == load.looks
-
-
 def test_the_same_seed_kills_the_same_victim_and_seeds_differ() -> None:
     def victim(seed: int) -> str:
         stack, job = FakeStack(), FakeJob(hosts=("taskmanager-1", "taskmanager-2"))
@@ -316,14 +228,9 @@ def test_an_unknown_victim_is_refused_with_what_there_is() -> None:
     assert "use one of holding, idle" == caught.value.todo
 
 
-@pytest.mark.parametrize("rows", [-1, True, "many", 0.5])
-def test_a_wrong_number_of_initial_rows_is_refused(rows: int | float | str) -> None:
-    with pytest.raises(UsageError, match="kill-taskmanager: initial_rows is "):
-        faults.make("kill-taskmanager", {"initial_rows": rows})
-
-
 def test_an_unknown_fault_is_refused_with_what_there_is() -> None:
     with pytest.raises(UsageError) as caught:
         faults.make("kill-everything", {})
 
-    assert "known are: cut-storage, kill-taskmanager, noop, stop-with-savepoint" == caught.value.todo
+    known = "cut-storage, kill-taskmanager, noop, pause-taskmanager, stop-with-savepoint"
+    assert f"known are: {known}" == caught.value.todo
