@@ -4,6 +4,7 @@ fence → reconcile)* → time travel → judge → down. And nothing else: all 
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from harness import evidence as evidence_files
 from harness import oracles
+from harness.bulk_update import BulkUpdateRead
 from harness.errors import (
     FaultError,
     FlinkError,
@@ -20,8 +22,12 @@ from harness.errors import (
     SourceError,
     WaitTimeout,
 )
+from harness.first_load import FirstLoad
 from harness.history import History
+from harness.knock import knock
 from harness.model import (
+    BulkUpdate,
+    Check,
     Evidence,
     FaultProof,
     Fence,
@@ -40,9 +46,12 @@ CHECKPOINTS_WITHOUT_MARKER = 10
 """After so many completed checkpoints a marker that isn't visible is lost, not late."""
 
 CHECKPOINTS_OF_A_LOAD = 30
-"""The same, when the source's first rows may still be on their way."""
+"""The same, when the source's first rows or a bulk update may still be on their way."""
 
-NOTHING_SEEN = Travelled(travels=(), snapshots=(), additions=(), pins=())
+LOAD_S = 60.0
+"""At least for so long, however short the interval of the checkpoints."""
+
+NOTHING_SEEN = Travelled(travels=(), snapshots=(), pins=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +93,7 @@ class Run:
         self._watch = Watch(pipeline, (), self._bounds, history)
         self._begun: list[Fault] = []
         self._proofs: list[FaultProof] = []
+        self._bulks: list[BulkUpdate] = []
         self._fences: list[Fence] = []
         self._states: list[SinkState] = []
         self._keeping: list[Callable[[], tuple[SinkState, ...]]] = []
@@ -145,7 +155,16 @@ class Run:
         self._end_reading()
         self._look_back()
 
+    @property
+    def _knocks(self) -> bool:
+        return self._scenario.startup != "initial"
+
     def _start_workload(self) -> None:
+        if self._knocks:
+            self._history.phase("knock")
+            knock(self._pipeline, self._watch.jobs, self._history, timeout_s=self._bounds.recovery_s)
+            self._history.phase("first rows")
+            self._pipeline.workload.fill()
         self._pipeline.workload.start()
         self._workload_started = True
 
@@ -160,19 +179,32 @@ class Run:
 
     def _strike(self, step: FaultStep, fault: Fault, number: int) -> None:
         stack, history = self._pipeline.stack, self._history
-        if step.during == "steady":
+        struck: FirstLoad | BulkUpdateRead | None = None
+        bulk: BulkUpdateRead | None = None
+        if step.during == "initial-load":
+            struck = self._first_load()
+            struck.await_begun(timeout_s=self._bounds.recovery_s)
+        else:
             if fault.spends_attempts:
                 self._watch.renew_attempts(number)
             history.phase(f"load before fault {number}")
             # Somewhere in a checkpoint's cycle, and not always at its start.
             pause(self._rng.uniform(0, self._bounds.interval_s))
+        if step.during == "bulk-update":
+            history.phase(f"bulk update {number}")
+            struck = bulk = BulkUpdateRead(self._pipeline, history, fault=number)
+            bulk.await_begun(timeout_s=self._bounds.recovery_s)
         context = self._context(number)
         history.phase(f"fault {number}")
         self._begun.append(fault)
         healed_at_ms = recovered_at_ms = 0
+        under_way: tuple[Check, ...] = ()
         try:
             fault.inject(context)
+            under_way = struck.checks() if struck else ()
             history.event("inject", fault.proof().fault, fault.proof().node)
+            if bulk:
+                self._pipeline.workload.resume()
             fault.prove(context)
             history.phase(f"recovery {number}")
             fault.heal(stack)
@@ -182,12 +214,27 @@ class Run:
             self._watch.running()
             recovered_at_ms = now_ms()
         finally:
-            proof = replace(fault.proof(), healed_at_ms=healed_at_ms, recovered_at_ms=recovered_at_ms)
+            proof = fault.proof()
+            proof = replace(
+                proof,
+                healed_at_ms=healed_at_ms,
+                recovered_at_ms=recovered_at_ms,
+                checks=(*under_way, *proof.checks),
+            )
             self._proofs.append(proof)
+            if bulk:
+                self._bulks.append(bulk.outcome(self._watch.jobs, since_ms=proof.injected_at_ms))
             for check in proof.checks:
                 held = "" if check.held else "NOT HELD: "
                 history.event("proof", f"{held}{check.name}: {check.actual}", proof.node)
         self._watch.checkpoints(self._scenario.cycles, phase=f"cycles {number}")
+
+    def _first_load(self) -> FirstLoad:
+        return FirstLoad(
+            [job.name for job in self._watch.jobs],
+            rows=self._scenario.workload.initial_rows,
+            sink_rows=self._pipeline.sink_rows,
+        )
 
     def _context(self, number: int) -> FaultContext:
         pipeline = self._pipeline
@@ -203,7 +250,6 @@ class Run:
             checkpoint_s=self._bounds.checkpoint_s,
             late_s=self._bounds.late_s,
             committed=pipeline.workload.committed,
-            sink_rows=pipeline.sink_rows,
             keep_sink=keep_sink,
         )
 
@@ -214,8 +260,7 @@ class Run:
         number = self._fences_begun
         history.phase(f"fence {number}")
         marks = pipeline.workload.fence()
-        limit = CHECKPOINTS_OF_A_LOAD if self._strikes_the_load else CHECKPOINTS_WITHOUT_MARKER
-        visible_at = self._watch.markers(marks, limit=limit)
+        visible_at = self._watch.markers(marks, limit=self._patience())
         if self._before_reconcile:
             self._before_reconcile(number)
         seen = []
@@ -229,6 +274,12 @@ class Run:
         self._reading = lambda: tuple(replace(fence, job=moments.get(fence.mark.table)) for fence in finish())
         if not last:
             pipeline.workload.resume()
+
+    def _patience(self) -> int:
+        """How many checkpoints may complete before a marker that isn't visible is lost."""
+        if self._knocks or any(step.during != "steady" for step in self._scenario.faults):
+            return max(CHECKPOINTS_OF_A_LOAD, math.ceil(LOAD_S / self._bounds.interval_s))
+        return CHECKPOINTS_WITHOUT_MARKER
 
     def _end_reading(self) -> None:
         """Wait for the reads of the last fence and of stopped jobs, if any are under way."""
@@ -269,6 +320,8 @@ class Run:
             folder=str(self._evidence_folder),
             tables=self._pipeline.tables,
             oracles=self._scenario.oracles,
+            accepts=self._scenario.accepts,
+            startup=self._scenario.startup,
             expected_faults=len(self._faults),
             expected_fences=len(self._faults) + (0 if self._strikes_the_load else 1),
             fences=tuple(self._fences),
@@ -278,8 +331,12 @@ class Run:
             travels=self._travelled.travels,
             states=tuple(self._states),
             snapshots=self._travelled.snapshots,
-            additions=self._travelled.additions,
             pins=self._travelled.pins,
+            histories=self._travelled.histories,
+            commits=self._travelled.commits,
+            binlogs=self._travelled.binlogs,
+            aggregates=self._travelled.aggregates,
+            bulks=tuple(self._bulks),
             interrupted=self._interrupted,
             ended_early=self._ended_early,
         )

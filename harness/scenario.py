@@ -26,6 +26,8 @@ from harness.scenario_file import Known, Source, nearest, problems, read
 
 FOLDER = Path(__file__).resolve().parent / "scenarios"
 MOST_CHANGES_PER_S = 2000
+REWRITABLE = "orders"
+"""The job whose source rows may be changed and deleted; the behavior log is only inserted into."""
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 Parameter = str | int | float | bool
@@ -54,11 +56,12 @@ class FaultStep(Part):
     """One fault of the order: its name in the registry and its parameters (`with` in the file).
 
     `during: initial-load` strikes while the source's first rows are still being read, without a
-    baseline; by default a fault strikes a steady pipeline.
+    baseline; `bulk-update` strikes while one UPDATE of every order, a single transaction, is being read,
+    once a checkpoint inside it has completed. By default a fault strikes a steady pipeline.
     """
 
     fault: str
-    during: Literal["steady", "initial-load"] = "steady"
+    during: Literal["steady", "initial-load", "bulk-update"] = "steady"
     parameters: dict[str, Annotated[Parameter, BeforeValidator(_plain)]] = Field(default={}, alias="with")
 
     @field_validator("fault")
@@ -72,10 +75,12 @@ class Scenario(Part):
 
     `jobs` names folders in jobs/, each of which feeds the table of its name. `cycles` counts the
     checkpoint cycles awaited after each recovery, `steady_checkpoints` those awaited before the first
-    fault. `chunk_size` is how many rows the source reads at once in the initial load. `flink`,
+    fault. `startup` is where the jobs begin to read the source (`scan.startup.mode`): with
+    `latest-offset`, `initial_rows` are committed after the jobs have begun to read, since what is there
+    before never arrives. `chunk_size` is how many rows the source reads at once in the initial load. `flink`,
     `cluster` and `catalog` give settings of the jobs, of the cluster and of the jobs' Paimon catalog other
-    values than the profile. `oracles` is
-    never empty; "all" in the file has been resolved.
+    values than the profile. `oracles` is never empty; "all" in the file has been resolved. `accepts` are
+    known limits of the components that don't cost a run its VALID; the report warns of each that it met.
     """
 
     name: Slug
@@ -84,6 +89,7 @@ class Scenario(Part):
     profile: Literal["fast", "guide"]
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)]
     workload: WorkloadPlan
+    startup: Literal["initial", "latest-offset"] = "initial"
     parallelism: Annotated[int, Field(strict=True, ge=1)] = 2
     chunk_size: Annotated[int, Field(strict=True, ge=2)] = 8096
     steady_checkpoints: Annotated[int, Field(strict=True, ge=1)] = 2
@@ -92,6 +98,7 @@ class Scenario(Part):
     cluster: dict[str, str] = {}
     catalog: dict[str, str] = {}
     faults: tuple[FaultStep, ...]
+    accepts: tuple[Literal["torn-late-commits"], ...] = ()
     oracles: tuple[str, ...]
 
     @field_validator("jobs")
@@ -126,6 +133,34 @@ class Scenario(Part):
             raise PydanticCustomError(
                 "load_order",
                 "faults: expected those during: initial-load before all others, since the load is over then",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_latest_offset_has_no_load(self) -> Scenario:
+        if self.startup == "initial":
+            return self
+        if self.jobs != (REWRITABLE,):
+            raise PydanticCustomError(
+                "startup_jobs",
+                "startup: latest-offset is for jobs: [{job}] alone: rows that were committed before the job "
+                "began to read are deleted again, which no other table allows",
+                {"job": REWRITABLE},
+            )
+        if any(step.during == "initial-load" for step in self.faults):
+            raise PydanticCustomError(
+                "no_load", "faults: during: initial-load needs startup: initial, since else nothing is loaded"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_bulk_update_has_rows(self) -> Scenario:
+        bulk = any(step.during == "bulk-update" for step in self.faults)
+        if bulk and (REWRITABLE not in self.jobs or not self.workload.initial_rows):
+            raise PydanticCustomError(
+                "no_bulk",
+                "faults: during: bulk-update needs {job} among the jobs, and initial_rows of it to update",
+                {"job": REWRITABLE},
             )
         return self
 

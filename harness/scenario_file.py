@@ -113,7 +113,13 @@ def problems(
     return tuple(found.values())
 
 
-WHOLE: dict[str, Location] = {"flat_out": ("workload", "rate"), "load_order": ("faults",)}
+WHOLE: dict[str, Location] = {
+    "flat_out": ("workload", "rate"),
+    "load_order": ("faults",),
+    "startup_jobs": ("startup",),
+    "no_load": ("faults",),
+    "no_bulk": ("faults",),
+}
 """Problems of the scenario as a whole, and the field at which each is told."""
 
 SAYS_IT_ALL = ("missing", "extra_forbidden", "literal_error", "unknown_word", "oracles", "jobs", *WHOLE)

@@ -26,7 +26,10 @@ SERVER_IDS = {"orders": "5400-5499", "behavior-log": "5500-5599"}
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
-    """Submits the jobs of a run. `table_options` are those in force, by the table's name."""
+    """Submits the jobs of a run. `startup` is where they begin to read: the source's scan.startup.mode.
+
+    `table_options` are those in force, by the table's name.
+    """
 
     run: str
     stack: Stack
@@ -35,6 +38,7 @@ class Submission:
     profile: Profile
     parallelism: int
     chunk_size: int
+    startup: str
     warehouse: Warehouse
     source: Credentials
     table_options: Callable[[str], Mapping[str, str]]
@@ -85,6 +89,7 @@ class Submission:
             "source_password": self.source.secret,
             "server_id_range": SERVER_IDS[name],
             "chunk_size": str(self.chunk_size),
+            "startup_mode": self.startup,
         }
 
     def _require_in_force(self, job: LivingJob) -> None:

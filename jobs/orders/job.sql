@@ -45,7 +45,7 @@ CREATE TEMPORARY TABLE source_orders (
     'table-name' = 'source_orders',
     'server-id' = '${server_id_range}',  -- one range per job: a shared id makes MySQL cut the other off
     'server-time-zone' = 'UTC',
-    'scan.startup.mode' = 'initial',
+    'scan.startup.mode' = '${startup_mode}',
     'scan.incremental.snapshot.chunk.size' = '${chunk_size}'
 );
 

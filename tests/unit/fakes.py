@@ -9,8 +9,10 @@ from pathlib import Path
 
 import evidence_folders
 import factories
-import pyarrow as pa
-from factories import TABLES
+from binlog_folders import binlog
+from commit_folders import with_commits
+from factories import BEHAVIOR_LOG, TABLES
+from fake_workload import FakeWorkload
 
 from harness.errors import FlinkError, JobEnded, StackError
 from harness.model import (
@@ -32,9 +34,9 @@ from harness.model import (
     SinkState,
     SnapshotId,
     TaskPlace,
-    WorkloadOutcome,
 )
 from harness.ports import FaultContext, Job, Seen, Stack, Travelled
+from harness.watching import now_ms
 
 NODES = (
     Node(name="source", role=Role.SOURCE),
@@ -44,6 +46,9 @@ NODES = (
     Node(name="taskmanager-2", role=Role.TASKMANAGER),
     Node(name="gateway", role=Role.GATEWAY),
 )
+
+AFTER_ANY_FAULT_MS = 9_000_000_000_000
+"""Far in the future, where a test can't know when its fault strikes."""
 
 Program = Callable[[str, Sequence[str]], ExecResult]
 """A command of a fake node: from the node's name and the words of the command to what it prints."""
@@ -106,6 +111,7 @@ class FakeStack:
         user: str = "",
         environment: Mapping[str, str] | None = None,
         timeout_s: float = 30,
+        repeatable: bool = False,
     ) -> ExecResult:
         if not self.states[node].running:
             raise StackError(f"{node} is not running")
@@ -222,8 +228,7 @@ class FakeJob:
 
     def histories(self, *, restart_attempts: int) -> tuple[JobHistory, ...]:
         self.calls.note("job history")
-        # Far in the future: after any fault of a test.
-        record = replace(factories.job().checkpoints[0], triggered_at_ms=9_000_000_000_000)
+        record = replace(factories.job().checkpoints[0], triggered_at_ms=AFTER_ANY_FAULT_MS)
         reasons = [why for _, why in self.lives[1:]]
         ended = [
             replace(
@@ -259,63 +264,25 @@ class FakeJob:
         return (*ended, current)
 
 
-class FakeWorkload:
-    """Implements `ports.Workload`: some rows in both tables at once, then nothing but markers."""
-
-    def __init__(self, calls: Calls) -> None:
-        self.calls = calls
-        self._changes: dict[str, list[evidence_folders.Change]] = {table.name: [] for table in TABLES}
-        self._fences = 0
-
-    def prepare(self) -> None:
-        for table, changes in self._changes.items():
-            changes += evidence_folders.first_changes(table)
-
-    def start(self) -> None:
-        self.calls.note("start")
-
-    def fence(self) -> tuple[FenceMark, ...]:
-        self.calls.note("fence")
-        self._fences += 1
-        for table, changes in self._changes.items():
-            changes.append(evidence_folders.marker(table, self._fences))
-        return tuple(
-            evidence_folders.mark(table, self._fences, len(changes))
-            for table, changes in self._changes.items()
-        )
-
-    def resume(self) -> None:
-        self.calls.note("resume")
-
-    def stop(self) -> WorkloadOutcome:
-        self.calls.note("stop")
-        return replace(factories.WORKLOAD, operations=self.committed())
-
-    def committed(self) -> int:
-        return sum(len(changes) for changes in self._changes.values())
-
-    def ledger(self, table: str) -> pa.Table:
-        return evidence_folders.ledger(table, self._changes[table])
-
-
 class FakeFault:
-    """Implements `ports.Fault`: it bites, and can be healed any number of times."""
+    """Implements `ports.Fault`: it bites, the source goes on meanwhile, and it can be healed many times."""
 
     def __init__(self, calls: Calls, name: str = "fake", *, spends_attempts: bool = True) -> None:
         self.calls = calls
         self.name = name
         self.spends_attempts = spends_attempts
         self.draws: list[float] = []
-        self._injected = False
+        self._injected_at_ms = 0
         self._proved = False
 
     def inject(self, context: FaultContext) -> None:
         self.draws.append(context.rng.random())
-        self._injected = True
+        self._injected_at_ms = now_ms()
         self.calls.note("inject")
 
     def prove(self, context: FaultContext) -> None:
         self.calls.note("prove")
+        context.committed()
         self._proved = True
 
     def heal(self, stack: Stack) -> None:
@@ -328,7 +295,7 @@ class FakeFault:
         return FaultProof(
             fault=self.name,
             node="taskmanager-1",
-            injected_at_ms=factories.START_MS if self._injected else 0,
+            injected_at_ms=self._injected_at_ms,
             healed_at_ms=0,
             recovered_at_ms=0,
             checks=(Check(name="it bit", expected="yes", actual="yes", held=self._proved),),
@@ -344,9 +311,11 @@ class FakePipeline:
         self.calls = calls
         self.fake_jobs = tuple(FakeJob(calls, name=table.name) for table in TABLES)
         self.shows_markers = True
+        self.hidden: set[int | str] = set()
         self.has_snapshots = True
+        self.loaded = 0
         self._made: FakeStack | None = None
-        self._workload = FakeWorkload(calls)
+        self._workload = FakeWorkload(calls.note)
 
     @property
     def stack(self) -> FakeStack:
@@ -378,11 +347,11 @@ class FakePipeline:
         return SnapshotId(snapshot_id=41, committed_at_ms=factories.START_MS) if self.has_snapshots else None
 
     def sink_rows(self, table: str) -> int:
-        return self._workload.ledger(table).num_rows
+        return self.loaded
 
     def shows(self, mark: FenceMark, snapshot: SnapshotId) -> bool:
         self.calls.note(f"shows {mark.table}")
-        return self.shows_markers
+        return self.shows_markers and mark.key not in self.hidden
 
     def read_fence(
         self, seen: Sequence[Seen], *, baseline: bool, folder: Path
@@ -407,14 +376,29 @@ class FakePipeline:
 
     def travel(self, fences: Sequence[Fence], folder: Path) -> Travelled:
         self.calls.note("travel")
-        ledger = self._workload.ledger(factories.BEHAVIOR_LOG.name)
-        logged = [fence for fence in fences if fence.mark.table == factories.BEHAVIOR_LOG.name]
+        of = {table.name: [fence for fence in fences if fence.mark.table == table.name] for table in TABLES}
+        snapshots = tuple(
+            record
+            for name, own in of.items()
+            for record in evidence_folders.snapshots(
+                name, len(own), evidence_folders.emitted(self._workload.ledger(name), name, own)
+            )
+        )
+        committed = with_commits(replace(factories.evidence(), folder=str(folder), snapshots=snapshots))
         return Travelled(
             travels=tuple(evidence_folders.travel(fence, folder) for fence in fences),
-            snapshots=tuple(
-                record for table in TABLES for record in evidence_folders.snapshots(table.name, len(logged))
+            snapshots=committed.snapshots,
+            commits=committed.commits,
+            histories=tuple(
+                evidence_folders.history(self._workload.ledger(name), name, own, folder)
+                for name, own in of.items()
             ),
-            additions=(evidence_folders.additions(ledger, logged, folder),),
+            binlogs=tuple(binlog(self._workload.ledger(table.name), table, folder) for table in TABLES),
+            aggregates=(
+                evidence_folders.sums_of(
+                    self._workload.ledger(BEHAVIOR_LOG.name), of[BEHAVIOR_LOG.name], folder
+                ),
+            ),
             pins=(),
         )
 

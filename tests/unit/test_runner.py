@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 import pyarrow.parquet as pq
 import pytest
-from fakes import NODES, Calls, FakeFault, FakeListener, FakePipeline
+from executions import PROFILE, Execution, failed_with, findings, verdict_of
+from fakes import NODES, FakeFault
 
-from harness import evidence, faults, oracles
+from harness import evidence, oracles
 from harness.errors import FaultError, HarnessError, SourceError, StackError
-from harness.history import History
-from harness.model import Finding, JobMoment, Verdict, worst
-from harness.profiles import Profile
-from harness.runner import Outcome, Run
-from harness.scenario import FaultStep, load
+from harness.model import JobMoment, Verdict
 from harness.watching import Bounds
 
 STEPS = (
@@ -35,70 +30,6 @@ STEPS = (
     "all_running",
     "travel",
 )
-PROFILE = Profile(
-    name="test",
-    flink=(
-        ("execution.checkpointing.interval", "20ms"),
-        ("execution.checkpointing.timeout", "1s"),
-        ("restart-strategy.fixed-delay.delay", "1s"),
-        ("restart-strategy.fixed-delay.attempts", "20"),
-    ),
-    cluster=(("heartbeat.timeout", "6000"),),
-    tables=(),
-    differences=(),
-    adapted=(),
-    unapplied=(),
-)
-
-
-QUICK = ("completeness", "fault_effect", "liveness")
-"""Oracles that read no rows, for the tests that are not about rows."""
-
-
-class Execution:
-    """A run on a fake pipeline, ready to be executed."""
-
-    def __init__(
-        self, folder: Path, *, faults_wanted: int = 1, ask: Sequence[str] = QUICK, **raises: BaseException
-    ) -> None:
-        self.folder = folder
-        self.ask = tuple(ask)
-        self.calls = Calls(**raises)
-        self.pipeline = FakePipeline(self.calls)
-        self.faults = [FakeFault(self.calls) for _ in range(faults_wanted)]
-        self.during: Literal["steady", "initial-load"] = "steady"
-        self.history = History(FakeListener())
-
-    def execute(
-        self, *, keep: bool = False, before_reconcile: Callable[[int], None] | None = None
-    ) -> Outcome:
-        scenario = load("clean", faults=faults.FAULTS, oracles=oracles.ORACLES)
-        steps = tuple(FaultStep.model_construct(fault="noop", during=self.during) for _ in self.faults)
-        return Run(
-            scenario=scenario.model_copy(update={"oracles": self.ask, "faults": steps}),
-            profile=PROFILE,
-            pipeline=self.pipeline,
-            faults=self.faults,
-            folder=self.folder,
-            history=self.history,
-            before_reconcile=before_reconcile,
-        ).execute(keep=keep)
-
-    def events(self, kind: str) -> list[str]:
-        return [event.text for event in self.history.events() if event.kind == kind]
-
-
-def verdict_of(outcome: Outcome) -> Verdict:
-    return worst([result.verdict for result in outcome.oracles])
-
-
-def failed_with(outcome: Outcome) -> str:
-    return outcome.failure.what if outcome.failure else "no failure"
-
-
-def findings(outcome: Outcome, oracle: str) -> dict[str, Finding]:
-    (result,) = (result for result in outcome.oracles if result.oracle == oracle)
-    return {finding.code: finding for finding in result.findings}
 
 
 def test_a_run_that_goes_well_is_valid_and_goes_in_this_order(tmp_path: Path) -> None:
@@ -263,6 +194,7 @@ def test_damage_can_be_done_at_each_fence_between_its_markers_and_its_reading(tm
 def test_a_fault_during_the_initial_load_strikes_under_writes_and_without_a_baseline(tmp_path: Path) -> None:
     execution = Execution(tmp_path, ask=tuple(oracles.ORACLES))
     execution.during = "initial-load"
+    execution.pipeline.loaded = 1_000  # of 2,000
     outcome = execution.execute()
 
     made = execution.calls.made
@@ -270,6 +202,16 @@ def test_a_fault_during_the_initial_load_strikes_under_writes_and_without_a_base
     assert 1 == outcome.evidence.expected_fences
     assert [False, False] == [fence.baseline for fence in outcome.evidence.fences]
     assert {"VALID"} == {result.verdict.value for result in outcome.oracles}
+
+
+def test_a_fault_during_an_initial_load_that_was_over_proves_nothing(tmp_path: Path) -> None:
+    execution = Execution(tmp_path)
+    execution.during = "initial-load"
+    execution.pipeline.loaded = 2_000
+    outcome = execution.execute()
+
+    assert Verdict.UNKNOWN is verdict_of(outcome)
+    assert not outcome.evidence.faults[0].bit
 
 
 def test_a_job_that_has_restarted_gets_a_new_life_before_a_fault_that_spends_attempts(tmp_path: Path) -> None:

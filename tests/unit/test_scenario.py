@@ -10,7 +10,7 @@ import yaml
 from harness.errors import ScenarioError, UsageError
 from harness.scenario import Scenario, built_in, load, with_overrides
 
-FAULTS = ("noop", "kill-taskmanager", "stop-with-savepoint", "cut-storage")
+FAULTS = ("noop", "kill-taskmanager", "stop-with-savepoint", "cut-storage", "pause-taskmanager")
 ORACLES = ("primary-key", "append-only")
 JOBS = ("orders", "behavior-log")
 
@@ -62,6 +62,7 @@ def test_a_scenario_file_gives_its_values_and_the_defaults_of_those_left_away(tm
         "profile": "fast",
         "seed": 7,
         "workload": {"rate": 1000, "initial_rows": 50},
+        "startup": "initial",
         "parallelism": 2,
         "chunk_size": 8096,
         "steady_checkpoints": 2,
@@ -69,6 +70,7 @@ def test_a_scenario_file_gives_its_values_and_the_defaults_of_those_left_away(tm
         "flink": {},
         "cluster": {},
         "catalog": {},
+        "accepts": (),
         "faults": ({"fault": "kill-taskmanager", "during": "steady", "with": parameters},),
         "oracles": ORACLES,
     }
@@ -103,6 +105,29 @@ def test_the_built_in_clean_scenario_has_no_fault() -> None:
     assert not read("clean").faults
 
 
+def test_the_known_loss_and_its_counterpart_differ_only_in_where_the_job_begins_to_read() -> None:
+    loss, counterpart = (read(name).model_dump() for name in ("known-bulk-update-loss", "bulk-update"))
+
+    different = {field for field in loss if loss[field] != counterpart[field]}
+    assert {"name", "description", "startup"} == different
+    assert ("latest-offset", "initial") == (loss["startup"], counterpart["startup"])
+    assert ["bulk-update"] == [step["during"] for step in loss["faults"]]
+
+
+def test_a_job_without_a_table_to_rewrite_gets_no_bulk_update(tmp_path: Path) -> None:
+    jobs = GOOD.replace("jobs: [orders, behavior-log]", "jobs: [behavior-log]")
+    path = written(tmp_path, jobs.replace("    with:", "    during: bulk-update\n    with:"))
+
+    assert f"{path}:8: faults: during: bulk-update needs orders among the jobs" in refusal(path)
+
+
+def test_with_the_latest_offset_there_is_no_initial_load_to_strike(tmp_path: Path) -> None:
+    latest = GOOD.replace("jobs: [orders, behavior-log]", "jobs: [orders]\nstartup: latest-offset")
+    path = written(tmp_path, latest.replace("    with:", "    during: initial-load\n    with:"))
+
+    assert f"{path}:8: faults: during: initial-load needs startup: initial" in refusal(path)
+
+
 def test_a_built_in_name_wins_over_a_file_of_that_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +147,26 @@ def test_a_built_in_name_wins_over_a_file_of_that_name(
             "faults:\n",
             "faults:\n  - fault: noop\n  - {fault: noop, during: initial-load}\n",
             [(8, "faults: expected those during: initial-load before all others")],
+        ),
+        (
+            "oracles: all",
+            "oracles: all\nstartup: latest-offset",
+            [(16, "startup: latest-offset is for jobs: [orders] alone: rows that were committed before")],
+        ),
+        (
+            "oracles: all",
+            "oracles: all\nstartup: lastest-offset",
+            [(16, "startup: expected one of initial, latest-offset, got 'lastest-offset', did you mean")],
+        ),
+        (
+            "rows: 50\nfaults:\n",
+            "rows: 0\nfaults:\n  - {fault: noop, during: bulk-update}\n",
+            [
+                (
+                    8,
+                    "faults: during: bulk-update needs orders among the jobs, and initial_rows of it",
+                )
+            ],
         ),
         ("seed: 7", "sede: 7", [(4, "sede: unknown field, did you mean 'seed'; fields here are: name, ")]),
         ("seed: 7", "seed: 7.5", [(4, "seed: expected a whole number, got 7.5")]),
@@ -341,3 +386,11 @@ def test_a_scenario_survives_being_written_as_yaml_and_read_again(tmp_path: Path
     content = yaml.safe_dump(scenario.model_dump(by_alias=True, mode="json"), sort_keys=False)
 
     assert scenario == read(written(tmp_path, content))
+
+
+def test_known_limits_are_accepted_by_name_and_by_nothing_else(tmp_path: Path) -> None:
+    accepting = read(written(tmp_path, GOOD + "accepts: [torn-late-commits]\n"))
+
+    assert ("torn-late-commits",) == accepting.accepts
+    with pytest.raises(UsageError, match="accepts"):
+        read(written(tmp_path, GOOD + "accepts: [anything]\n"))

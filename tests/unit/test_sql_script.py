@@ -185,7 +185,7 @@ def test_the_session_of_a_program_that_fails_is_closed(tmp_path: Path) -> None:
 def test_the_orders_script_ends_with_its_one_insert() -> None:
     names = (
         "warehouse s3_endpoint s3_access_key s3_secret_key table_options catalog_options source_host "
-        "source_port source_user source_password server_id_range chunk_size"
+        "source_port source_user source_password server_id_range chunk_size startup_mode"
     )
     path = resources.folder("jobs") / "orders" / "job.sql"
     found = sql_script.load(path, dict.fromkeys(names.split(), "'bucket' = '16'"))
