@@ -77,7 +77,7 @@ class PyFlinkProgram:
             raise SqlError(f"{where}: {said}")
         raise FlinkError(
             f"{shown}: started {len(started)} jobs, expected exactly one",
-            todo="end the program with one execute_insert",
+            todo="end the program with one execute_insert, or one statement set",
         )
 
     def _command(self, restore_from: str) -> tuple[str, ...]:
