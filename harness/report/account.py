@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.model import FaultProof, RunResult, Verdict
+from harness.model import FaultProof, RunResult, Severity, Verdict
 from harness.report.causes import harness_failed
+from harness.report.snapshot_proof import proofs
 from harness.report.wording import MARKS, duration, fault_title, joined, one_line, run_verdict, shown_verdict
 
 
@@ -65,12 +66,23 @@ def _verdict(result: RunResult) -> tuple[str, str, str]:
             "This run proves nothing: neither that exactly-once held, nor that it did not.",
         )
     faults = landed(result)
+    but = f" With reservations: {reservations(result)[0]}." if reservations(result) else ""
     through = f" through {joined(item.fault for item in faults)}" if faults else ", with no fault injected"
     return (
         verdict.value,
         MARKS[verdict.value],
         f"Exactly-once held on {joined(table.sink for table in result.tables) or 'the sink'}{through}: "
-        "everything that was looked at was there once, with the right values.",
+        f"everything that was looked at was there once, with the right values.{but}",
+    )
+
+
+def reservations(result: RunResult) -> tuple[str, ...]:
+    """What the oracles warn of although they let it pass: known limits that the scenario accepts."""
+    return tuple(
+        one_line(f"{finding.where}: {finding.what}" if finding.where else finding.what)
+        for oracle in result.oracles
+        for finding in oracle.findings
+        if finding.severity is Severity.WARNING
     )
 
 
@@ -86,6 +98,8 @@ def _facts(result: RunResult) -> tuple[Fact, ...]:
         ("Examined", _examined(result)),
         ("Progress", f"{checkpoints:,} checkpoints completed, {fences} fences"),
     ]
+    if reservations(result):
+        facts.append(("Reservations", _listed(reservations(result))))
     if result.workload is not None:
         done = result.workload
         text = f"{done.operations:,} row changes in {done.transactions:,} transactions"
@@ -115,7 +129,10 @@ def _voids(result: RunResult) -> tuple[str, ...]:
         count = len(result.profile_differences)
         differ = "1 value differs" if count == 1 else f"{count} values differ"
         voids.append(f"the guide's own profile: {differ} here, each listed under Configuration")
-    unseen = "such as a wrong state that healed before a fence"
+    placed = proofs(result) and all(proof.proven for proof in proofs(result))
+    unseen = (
+        f"such as {'a snapshot before the first' if placed else 'a wrong state that healed before a'} fence"
+    )
     return (*voids, f"whatever the {judged} oracles below do not look at, {unseen}")
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from harness.model import FaultProof, JobHistory, OracleResult, RunResult, Verdict
 from harness.report.causes import Cause, causes, harness_failed
+from harness.report.snapshot_proof import TableProof, proofs, sentence
 from harness.report.wording import (
     duration,
     failed_checks,
@@ -42,7 +43,9 @@ def summary(result: RunResult, folder: str) -> RenderableType:
 
 
 def verdict_table(result: RunResult) -> Table:
-    """One row per oracle (verdict, examined, first finding), per fault (bit or not), per life of a job."""
+    """One row per oracle (verdict, examined, first finding), per table whose snapshots stand in the ledger,
+    per fault (bit or not), per life of a job.
+    """
     table = _table(f"Verdict of {one_line(result.scenario)}")
     table.add_column("what", overflow="fold", width=19)
     table.add_column("verdict", no_wrap=True, min_width=7)
@@ -52,6 +55,8 @@ def verdict_table(result: RunResult) -> Table:
         table.add_row(*_oracle_row(oracle))
     if not result.oracles:
         table.add_row(Text("oracles"), _word(Verdict.UNKNOWN), Text("0"), Text("no oracle judged this run"))
+    for positions in proofs(result):
+        table.add_row(*_positions_row(positions))
     for proof in result.faults:
         table.add_row(*_fault_row(proof))
     for job in result.jobs:
@@ -135,6 +140,25 @@ def _oracle_row(oracle: OracleResult) -> tuple[Text, Text, Text, Text]:
         _word(shown_verdict(oracle)),
         Text(one_line(f"{oracle.examined:,} {oracle.unit}")),
         Text(first_finding(oracle)),
+    )
+
+
+def _in_order(proof: TableProof) -> str:
+    return f"in order, {len(proof.torn):,} torn" if proof.torn else "in order"
+
+
+def _positions_row(proof: TableProof) -> tuple[Text, Text, Text, Text]:
+    verdict = Verdict.INVALID if proof.bad else Verdict.VALID if proof.proven else Verdict.UNKNOWN
+    words = {
+        Verdict.INVALID: f"{proof.bad:,} wrong",
+        Verdict.VALID: _in_order(proof),
+        Verdict.UNKNOWN: "unknown",
+    }
+    return (
+        Text(f"snapshots of {proof.table}"),
+        Text(words[verdict], style=COLOURS[verdict]),
+        Text(f"{proof.snapshots:,} snapshots"),
+        Text(sentence(proof, counted=False)),
     )
 
 

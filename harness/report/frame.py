@@ -65,6 +65,7 @@ def frame(result: RunResult, *, width: int) -> Frame:
     """
     moments = [
         *(point.at_ms for point in result.progress),
+        *(position.at_ms for position in result.positions),
         *(item.triggered_at_ms for job in result.jobs for item in job.checkpoints),
         *(
             at

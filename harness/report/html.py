@@ -15,8 +15,11 @@ from harness.model import RunResult
 from harness.report import page
 from harness.report.account import account
 from harness.report.causes import causes
+from harness.report.coverage import CAVEAT, NOT_TESTED, CyclePhase, bound_sentence, bounds, coverage
 from harness.report.lag_plot import lag_plot
 from harness.report.outage import outage_sentences
+from harness.report.proof_plot import DRAWN_AT_MOST, proof_plot
+from harness.report.snapshot_proof import proofs, sentence, why_none
 from harness.report.timeline import COMPLETED_AT_MOST, drawn, timeline
 from harness.report.vega import Spec, drawing
 from harness.report.visibility import VISIBLE_AT_MOST
@@ -35,8 +38,10 @@ _CONTENTS = (
     ("verdict", "Verdict"),
     ("oracles", "Oracles"),
     ("timeline", "Timeline"),
+    ("proof", "Snapshots"),
     ("lag", "Snapshot lag"),
     ("faults", "Faults"),
+    ("coverage", "Where faults landed"),
     ("fences", "Fences"),
     ("travel", "Time travel"),
     ("budget", "Outage budget"),
@@ -72,7 +77,11 @@ def save(result: RunResult, folder: Path) -> Path:
 
 def render(result: RunResult, *, draw: Draw = drawing) -> str:
     """The page of a run, at most 2 MB: of a run with too much to say, less is shown of each part."""
-    plots = {"timeline": _timeline(result, draw), "lag": _lag(result, draw)}
+    plots = {
+        "timeline": _timeline(result, draw),
+        "proof": _proof(result, draw),
+        "lag": _lag(result, draw),
+    }
     text = _page(result, _ROOMY, plots)
     return text if len(text.encode(errors="replace")) <= AT_MOST_BYTES else _page(result, _TIGHT, plots)
 
@@ -104,8 +113,16 @@ def _page(result: RunResult, limits: page.Limits, plots: dict[str, Drawn | None]
         contents=_CONTENTS,
         oracles=page.oracle_sections(result, limits),
         thinned=_thinned(result),
+        proofs=proofs(result),
+        proof_sentence=sentence,
+        why_no_proof=why_none(result),
         lag_rows=page.lag_rows(result),
         recoveries=page.recoveries(result),
+        coverage=coverage(result),
+        cycle_phases=tuple(CyclePhase),
+        not_tested=NOT_TESTED,
+        coverage_caveat=CAVEAT,
+        bounds=tuple(bound_sentence(bound) for bound in bounds(result)),
         fences=page.fence_rows(result),
         readers=max((len(fence.sink) for fence in result.fences), default=0),
         travels=page.travel_rows(result),
@@ -130,6 +147,18 @@ def _timeline(result: RunResult, draw: Draw) -> Drawn | None:
         title="Timeline of the run",
         description=f"Committed and visible change records, {checkpoints} checkpoints, {fences} fences, "
         f"{faults}. The tables below give the same in numbers.",
+    )
+
+
+def _proof(result: RunResult, draw: Draw) -> Drawn | None:
+    if not result.positions:
+        return None
+    told = ". ".join(f"{proof.table}: {sentence(proof)}" for proof in proofs(result))
+    return _drawn(
+        draw,
+        lambda width: proof_plot(result, width=width),
+        title="The proof, snapshot by snapshot",
+        description=f"For each snapshot the operation of the source that it holds. {told}.",
     )
 
 
@@ -170,6 +199,8 @@ def _thinned(result: RunResult) -> str:
         parts.append(f"Of completed checkpoints about {COMPLETED_AT_MOST} of each job are drawn.")
     if max(shown, default=0) >= VISIBLE_AT_MOST:
         parts.append(f"Of snapshots at most {VISIBLE_AT_MOST} of each table are drawn.")
+    if max((proof.snapshots for proof in proofs(result)), default=0) > DRAWN_AT_MOST:
+        parts.append(f"Of the proof about {DRAWN_AT_MOST} snapshots of each kind and table are drawn.")
     return " ".join(parts)
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from harness.model import Finding, RunResult
 from harness.report.account import account
 from harness.report.causes import Cause, causes
+from harness.report.coverage import CyclePhase, bound_sentence, bounds, coverage
 from harness.report.page import recoveries
+from harness.report.snapshot_proof import proofs, sentence, why_none
 from harness.report.tables import Rows
 from harness.report.tables import markdown as table
 from harness.report.wording import (
@@ -51,6 +53,9 @@ def render(result: RunResult) -> str:
     ]
     if result.faults:
         parts.append(table(_faults(result)))
+    parts += ["**The proof, snapshot by snapshot**", _proof(result)]
+    if result.faults and result.jobs:
+        parts += ["**Where faults landed**", table(_coverage(result)), *_bounds(result)]
     parts += [
         "**What it holds for**" if told.voided_by else "**What was run**",
         "\n".join(f"- {fact.name}: {_plain(fact.text)}" for fact in told.holds_for),
@@ -88,6 +93,26 @@ def _faults(result: RunResult) -> Rows:
         for row in recoveries(result)
     ]
     return [("fault", "proof", "recovered after", "checkpoint of every job after", "not proved"), *rows]
+
+
+def _proof(result: RunResult) -> str:
+    lines = [f"- {_plain(proof.table)}: {_plain(sentence(proof))}." for proof in proofs(result)]
+    return "\n".join(lines) or _plain(why_none(result))
+
+
+def _coverage(result: RunResult) -> Rows:
+    rows = [
+        (_plain(row.fault), _plain(row.job), *row.cells, str(row.unplaced or "-")) for row in coverage(result)
+    ]
+    return [("fault", "job", *(phase.value for phase in CyclePhase), "not known"), *rows]
+
+
+def _bounds(result: RunResult) -> list[str]:
+    lines = [f"- {_plain(bound_sentence(bound))}" for bound in bounds(result)]
+    return [
+        *(["\n".join(lines)] if lines else []),
+        "The times that a run records do not tell the commit itself apart from what is before and after it.",
+    ]
 
 
 def _cause(cause: Cause) -> str:

@@ -12,7 +12,7 @@ from harness.model import RunResult
 from harness.record import Record
 
 NAME = "result.json"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _RECORD = Record(RunResult, version=SCHEMA_VERSION, what="the result of a run")
 

@@ -83,6 +83,11 @@ LETTER_SIZES = """() => [...document.querySelectorAll('figure > svg')].flatMap(s
   return texts.map(text => parseFloat(getComputedStyle(text).fontSize) * scale);
 })"""
 
+# Of each plot, where the lines of fences stand, from left to right in px.
+FENCES = """() => [...document.querySelectorAll('figure > svg')].filter(svg => svg.getClientRects().length)
+  .map(svg => [...new Set([...svg.querySelectorAll('[stroke="var(--fence)"][stroke-dasharray]')]
+    .map(line => line.getBoundingClientRect().left))].sort((a, b) => a - b))"""
+
 SHOWN = "elements => elements.map(element => element.checkVisibility({contentVisibilityProperty: true}))"
 
 
@@ -176,6 +181,38 @@ def test_a_report_holds_on_every_screen(opened: Opened, viewport: str, scheme: s
     assert [] == [found for found in contrasts if found[0] < 4.5]
     assert [] == [size for size in sizes if size < 10]
     assert page.locator("figure > svg:visible").count() == page.locator("figure").count()
+
+
+@pytest.mark.parametrize("name", ["valid", "invalid"])
+def test_all_plots_share_one_time_axis(
+    browser: Browser, files: dict[str, Path], name: str, viewport: str
+) -> None:
+    context = browser.new_context(viewport=VIEWPORTS[viewport])
+    page = context.new_page()
+    page.goto(files[name].as_uri())
+    timeline, proof, lag = page.evaluate(FENCES)
+    context.close()
+
+    assert 4 == len(timeline)
+    assert proof == pytest.approx(timeline, abs=1)
+    assert lag == pytest.approx(timeline, abs=1)
+
+
+def test_wrong_snapshots_can_be_seen_and_are_named(
+    browser: Browser, files: dict[str, Path], viewport: str, scheme: str
+) -> None:
+    context = browser.new_context(viewport=VIEWPORTS[viewport], color_scheme=scheme)
+    page = context.new_page()
+    page.goto(files["invalid"].as_uri())
+    proof = page.locator('figure > svg[aria-label^="The proof"]:visible')
+    crosses = proof.locator('path[stroke="var(--bad)"]')
+    sizes = crosses.evaluate_all("all => all.map(one => one.getBoundingClientRect().width)")
+    labels = [proof.get_by_text(text, exact=True).is_visible() for text in ("snapshot 60", "snapshots 69-80")]
+    context.close()
+
+    assert 15 == len(sizes)
+    assert min(sizes) >= 6
+    assert [True, True] == labels
 
 
 def test_a_report_can_be_printed_with_all_that_is_folded(

@@ -30,6 +30,7 @@ from harness.model import (
     RunResult,
     Setting,
     Severity,
+    SnapshotPosition,
     SnapshotRecord,
     TimeTravel,
     Verdict,
@@ -62,17 +63,17 @@ def down(second: float) -> bool:
 
 
 def checkpoints(table: str) -> tuple[CheckpointRecord, ...]:
-    """One every 2.1 s, none that completes while the jobs are down; the cut fails two."""
+    """One every 2.1 s, none that completes while jobs are down; the cut fails two, one of them under way."""
     rng = random.Random(table)
-    records = []
+    records: list[CheckpointRecord] = []
     for number in range(105):
         second = 66 + number * 2.1
-        failed = 216 < second < 219 or 236 < second < 239
+        failed = 212 < second < 214 or 236 < second < 239
         if down(second) and not failed:
             continue
         records.append(
             CheckpointRecord(
-                checkpoint_id=number + 1,
+                checkpoint_id=len(records) + 1,
                 status="FAILED" if failed else "COMPLETED",
                 triggered_at_ms=at(second),
                 duration_ms=15_000 if failed else round(rng.lognormvariate(5.5, 0.8)),
@@ -81,6 +82,19 @@ def checkpoints(table: str) -> tuple[CheckpointRecord, ...]:
             )
         )
     return tuple(records)
+
+
+def committed_at_ms(table: str, record: CheckpointRecord) -> int:
+    """When its snapshot was committed; the kill came between the two for one of the orders."""
+    ended = record.triggered_at_ms + record.duration_ms
+    if table == "orders" and at(115) < record.triggered_at_ms < at(118):
+        return at(125.1)
+    return ended + 300
+
+
+def held_by(table: str, record: CheckpointRecord) -> int:
+    """Change records that its snapshot holds."""
+    return committed_by(table, (record.triggered_at_ms - START_MS) / 1000 - 1)
 
 
 def progress(table: str) -> tuple[Progress, ...]:
@@ -92,9 +106,9 @@ def progress(table: str) -> tuple[Progress, ...]:
     visible = [
         Progress(
             table=table,
-            at_ms=record.triggered_at_ms + record.duration_ms + 300,
+            at_ms=committed_at_ms(table, record),
             committed=-1,
-            visible=committed_by(table, (record.triggered_at_ms - START_MS) / 1000 - 1),
+            visible=held_by(table, record),
         )
         for record in checkpoints(table)
         if record.status == "COMPLETED" and record.triggered_at_ms > at(LOAD_FROM)
@@ -233,6 +247,11 @@ def fences() -> tuple[Fence, ...]:
     for number, (start, _) in enumerate(PAUSES, start=1):
         for table in ("orders", "behavior-log"):
             answer = totals(table, number)
+            shown = [
+                item
+                for item in snapshots()
+                if item.table == table and item.committed_at_ms <= at(start + 3.1)
+            ][-1]
             found.append(
                 Fence(
                     mark=FenceMark(
@@ -246,8 +265,8 @@ def fences() -> tuple[Fence, ...]:
                     baseline=number == 1,
                     visible=True,
                     visible_at_ms=at(start + 3.1),
-                    snapshot_id=number * 22,
-                    snapshot_at_ms=at(start + 3),
+                    snapshot_id=shown.snapshot_id,
+                    snapshot_at_ms=shown.committed_at_ms,
                     window=factories.WINDOW,
                     source=Reading(reader="mysql", totals=answer, seconds=0.2),
                     sink=(
@@ -280,22 +299,70 @@ def travels() -> tuple[TimeTravel, ...]:
 
 
 def snapshots() -> tuple[SnapshotRecord, ...]:
-    """A snapshot for each visible count."""
+    """A snapshot for each completed checkpoint under load, and for every sixth of the orders a compaction."""
+    found = []
+    for table in ("orders", "behavior-log"):
+        number = 0
+        for record in checkpoints(table):
+            if record.status != "COMPLETED" or record.triggered_at_ms <= at(LOAD_FROM):
+                continue
+            compacted = table == "orders" and record.checkpoint_id % 6 == 0
+            for kind in ("APPEND", "COMPACT") if compacted else ("APPEND",):
+                number += 1
+                found.append(
+                    SnapshotRecord(
+                        table=table,
+                        snapshot_id=number,
+                        kind=kind,
+                        commit_user="0e1f",
+                        commit_identifier=record.checkpoint_id,
+                        committed_at_ms=committed_at_ms(table, record) + (400 if kind == "COMPACT" else 0),
+                        total_records=held_by(table, record),
+                        delta_records=600,
+                        changelog_records=600,
+                    )
+                )
+    return tuple(found)
+
+
+def positions() -> tuple[SnapshotPosition, ...]:
+    """Each snapshot from the first fence on where it belongs, some of them inside a transaction."""
+    base = {fence.mark.table: fence.snapshot_id for fence in fences() if fence.mark.number == 1}
+    triggered = {
+        (table, record.checkpoint_id): record.triggered_at_ms
+        for table in base
+        for record in checkpoints(table)
+    }
     return tuple(
-        SnapshotRecord(
-            table=table,
-            snapshot_id=number,
-            kind="APPEND",
-            commit_user="0e1f",
-            commit_identifier=number,
-            committed_at_ms=point.at_ms,
-            total_records=point.visible,
-            delta_records=600,
-            changelog_records=600,
+        SnapshotPosition(
+            table=item.table,
+            snapshot_id=item.snapshot_id,
+            kind=item.kind,
+            at_ms=item.committed_at_ms,
+            operation=item.total_records,
+            lag_ms=item.committed_at_ms - triggered[item.table, item.commit_identifier] + 1000,
+            inside_transaction=item.snapshot_id % 5 == 0,
+            whole=item.kind == "COMPACT" or (item.snapshot_id - base[item.table]) % 10 == 0,
         )
-        for table in ("orders", "behavior-log")
-        for number, point in enumerate((p for p in progress(table) if p.visible >= 0), start=1)
+        for item in snapshots()
+        if item.snapshot_id >= base[item.table]
     )
+
+
+def wrong_positions() -> tuple[SnapshotPosition, ...]:
+    """The log holds no state of its source for a while and then for good; one of the orders goes back."""
+    found = []
+    for position in positions():
+        lost = position.table == "behavior-log" and (
+            position.snapshot_id in (40, 41) or position.at_ms > at(260)
+        )
+        if lost:
+            found.append(replace(position, operation=-1, lag_ms=0, inside_transaction=False))
+        elif position.table == "orders" and position.snapshot_id == 60:
+            found.append(replace(position, operation=position.operation - 9000))
+        else:
+            found.append(position)
+    return tuple(found)
 
 
 def oracle(name: str, examined: int, unit: str, checks: int = 4) -> OracleResult:
@@ -370,7 +437,7 @@ COMPONENTS = (
 def run() -> RunResult:
     """A VALID run."""
     return RunResult(
-        schema_version=2,
+        schema_version=3,
         run="20261130-010000-accept-4e43",
         scenario="accept",
         description="The guide's §5 in one go: both table templates, three faults, both reconciliations.",
@@ -426,6 +493,7 @@ def run() -> RunResult:
             oracle("reconciliation", 98_304, "sink rows"),
             oracle("append_only", 66_120, "sink rows"),
             oracle("time_travel", 8, "snapshots", 8),
+            oracle("snapshot_prefix", 140, "snapshots"),
             oracle("fault_effect", 3, "faults"),
             oracle("liveness", 187, "checkpoints"),
         ),
@@ -435,6 +503,7 @@ def run() -> RunResult:
         jobs=(*jobs("orders"), *jobs("behavior-log")),
         snapshots=snapshots(),
         progress=(*progress("orders"), *progress("behavior-log")),
+        positions=positions(),
         workload=WorkloadOutcome(
             seed=20260706, transactions=18_211, operations=91_055, reconnects=0, unresolved=(), seconds=220.0
         ),
@@ -482,9 +551,13 @@ def invalid() -> RunResult:
         findings=(finding,),
     )
     unknown = replace(oracle("time_travel", 0, "snapshots"), verdict=Verdict.UNKNOWN, findings=(reader,))
-    oracles = tuple(
-        {"append_only": spoiled, "time_travel": unknown}.get(item.oracle, item) for item in valid.oracles
+    lost = replace(
+        oracle("snapshot_prefix", 140, "snapshots"),
+        verdict=Verdict.INVALID,
+        checks=(Check(name="behavior-log: every snapshot", expected="0 wrong", actual="14", held=False),),
     )
+    changed = {"append_only": spoiled, "time_travel": unknown, "snapshot_prefix": lost}
+    oracles = tuple(changed.get(item.oracle, item) for item in valid.oracles)
     failed = Reading(reader="flink-sql", error="no slot " + MARKUP, files_missing=True)
     return replace(
         valid,
@@ -495,6 +568,7 @@ def invalid() -> RunResult:
         faults=(proof(bit=False), *valid.faults[1:]),
         travels=(replace(valid.travels[0], by_time=failed, resolved_id=0), *valid.travels[1:]),
         fences=(replace(valid.fences[0], visible=False, visible_at_ms=0, sink=(failed,)), *valid.fences[1:]),
+        positions=wrong_positions(),
         events=(*valid.events, Event(at_ms=at(250), kind="<i>", text=MARKUP, node=MARKUP)),
         logs=(*valid.logs, "javascript:alert(1)", '"><script>.log'),
         reproduce=MARKUP,

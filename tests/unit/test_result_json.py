@@ -46,19 +46,19 @@ def test_verdicts_are_written_as_words(tmp_path: Path) -> None:
     assert expected == json.loads(path.read_text(encoding="utf-8"))["verdict"]
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, "2", None, True])
+@pytest.mark.parametrize("version", [0, 2, 4, "3", None, True])
 def test_an_unknown_schema_version_is_refused(tmp_path: Path, version: object) -> None:
     path = result_json.save(factories.result(), tmp_path)
     content = json.loads(path.read_text(encoding="utf-8")) | {"schema_version": version}
     path.write_text(json.dumps(content), encoding="utf-8")
 
-    with pytest.raises(UsageError, match=r"result\.json: expected .* schema_version 2, got "):
+    with pytest.raises(UsageError, match=r"result\.json: expected .* schema_version 3, got "):
         result_json.load(tmp_path)
 
 
 def test_a_result_of_another_version_is_not_saved(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="schema_version 3, expected 2"):
-        result_json.save(factories.result(schema_version=3), tmp_path)
+    with pytest.raises(ValueError, match="schema_version 4, expected 3"):
+        result_json.save(factories.result(schema_version=4), tmp_path)
 
     assert not list(tmp_path.iterdir())
 
@@ -67,8 +67,8 @@ def test_a_result_of_another_version_is_not_saved(tmp_path: Path) -> None:
     ("content", "complaint"),
     [
         ("", "as JSON"),
-        ("[]", "schema_version 2, got None"),
-        ('{"schema_version": 2}', "not the result of a run"),
+        ("[]", "schema_version 3, got None"),
+        ('{"schema_version": 3}', "not the result of a run"),
         ("\ufeff{", "as JSON"),
     ],
 )
@@ -118,8 +118,8 @@ def test_evidence_comes_back_as_it_was_saved_but_for_its_folder(tmp_path: Path) 
 
 def test_evidence_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
     path = evidence.save(factories.evidence(), tmp_path)
-    text = path.read_text(encoding="utf-8").replace('"schema_version": 2', '"schema_version": 9')
+    text = path.read_text(encoding="utf-8").replace('"schema_version": 3', '"schema_version": 9')
     path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(UsageError, match=r"evidence\.json: expected evidence with schema_version 2, got 9"):
+    with pytest.raises(UsageError, match=r"evidence\.json: expected evidence with schema_version 3, got 9"):
         evidence.load(tmp_path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import evidence_folders
 import factories
 import pytest
 from fakes import FakeListener
@@ -181,3 +182,17 @@ def test_an_event_of_several_lines_stays_one_line(tmp_path: Path) -> None:
 
     lines = (tmp_path / "r1" / "events.jsonl").read_text(encoding="utf-8").splitlines()
     assert ["first\nsecond \udcff"] == [json.loads(line)["text"] for line in lines]
+
+
+def test_a_result_says_where_each_snapshot_stands_in_the_ledger(tmp_path: Path) -> None:
+    evidence = evidence_folders.evidence(tmp_path)
+    names = [field.name for field in fields(evidence)]
+
+    found = result_of(Verdict.VALID, **{name: getattr(evidence, name) for name in names}).positions
+
+    assert {table.name for table in evidence.tables} == {position.table for position in found}
+    assert all(position.operation > 0 for position in found)
+
+
+def test_a_run_without_files_of_evidence_has_no_positions() -> None:
+    assert () == result_of(Verdict.VALID).positions
