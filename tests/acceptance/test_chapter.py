@@ -6,13 +6,16 @@ import pytest
 
 from harness.acceptance import Accepted
 from harness.oracles import ORACLES
+from harness.proving import prove
 from harness.recheck import recheck
 
 pytestmark = pytest.mark.docker
 
 
 @pytest.mark.exactly_once(scenario="acceptance")
-def test_the_whole_chapter_is_valid_and_its_report_stands_by_itself(accepted: Accepted) -> None:
+def test_the_whole_chapter_is_valid_and_would_not_have_been_with_any_planted_defect(
+    accepted: Accepted,
+) -> None:
     result, folder = accepted.result, accepted.folder
 
     faults = ["kill-taskmanager", "stop-with-savepoint", "cut-storage"]
@@ -28,3 +31,6 @@ def test_the_whole_chapter_is_valid_and_its_report_stands_by_itself(accepted: Ac
     assert reports <= {entry.name for entry in folder.iterdir()}
     again = recheck(folder)
     assert (True, 0) == (again.agrees, again.exit_code)
+    score = prove(folder)
+    assert ([], ()) == ([trial.defect for trial in score.missed], score.false_alarms)
+    assert len(score.planted) > 70
