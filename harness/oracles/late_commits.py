@@ -33,7 +33,8 @@ def marked(table: OpenTable, positions: Sequence[SnapshotPosition]) -> tuple[Sna
 
     A snapshot is torn that holds the source after no operation; that was committed for a checkpoint which
     the job's history says failed; after which the same commit user committed one that is good; and of which
-    each row is one that the source had between the good snapshot before it and that after it.
+    each row is one that the source had between the good snapshot before it and that after it. So is a
+    compaction of the same checkpoint that follows on a torn snapshot and changes no row of it.
     """
     records = {record.snapshot_id: record for record in table.snapshots}
     found, floor = list(positions), 0
@@ -42,7 +43,11 @@ def marked(table: OpenTable, positions: Sequence[SnapshotPosition]) -> tuple[Sna
             floor = max(floor, position.operation)
             continue
         completed = next((later for later in positions[index + 1 :] if later.operation >= floor), None)
-        if completed and _torn(table, records, position, completed, floor):
+        before = found[index - 1] if index else None
+        if completed and (
+            _torn(table, records, position, completed, floor)
+            or (before and before.torn and _compacted(table, records, before, position))
+        ):
             found[index] = replace(position, torn=True)
     return tuple(found)
 
@@ -70,6 +75,21 @@ def _torn(
         and record.commit_user == after.commit_user
         and record.commit_identifier < after.commit_identifier
         and _in_between(table, position.snapshot_id, floor, completed.operation)
+    )
+
+
+def _compacted(
+    table: OpenTable,
+    records: dict[int, SnapshotRecord],
+    before: SnapshotPosition,
+    position: SnapshotPosition,
+) -> bool:
+    torn, record = records[before.snapshot_id], records[position.snapshot_id]
+    return (
+        record.kind == "COMPACT"
+        and record.snapshot_id == torn.snapshot_id + 1
+        and (record.commit_user, record.commit_identifier) == (torn.commit_user, torn.commit_identifier)
+        and record.snapshot_id not in table.changes["snapshot_id"].unique().to_pylist()
     )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import factories
 import pytest
-from evidence_folders import FIRST_DAY, Row, Rows, order
-from held_rows import at_operation, holding, with_record
+from evidence_folders import FIRST_DAY, Row, Rows, history_of, order, with_fence, with_history
+from held_rows import at_operation, corrected, holding, with_record
 from judging import codes, finding, judged
 
 from harness.model import Evidence, Severity, Verdict
@@ -159,3 +160,39 @@ def test_a_part_that_nothing_completes_is_not_torn(evidence: Evidence) -> None:
 
     assert [] == is_torn(never)
     assert Verdict.INVALID is judged(never, "snapshot_prefix").verdict
+
+
+def compacted(clean: Evidence, rows: Rows, **changes: Any) -> Evidence:
+    """A torn snapshot 4, its compaction 5, and both completed by snapshot 6; fence 2 was at snapshot 3."""
+    late = replace(factories.checkpoint(1004, after_ms=95_000), status="FAILED")
+    held = holding(clean, "orders", {3: at_operation(clean, "orders", 19), 4: rows, 5: rows})
+    held = with_fence(held, "orders", 2, snapshot_id=3)
+    held = with_record(held, "orders", 5, **{"kind": "COMPACT", "commit_identifier": 1004, **changes})
+    whole = replace(history_of(held, "orders"), whole=(2, 5, 6))
+    return replace(
+        with_history(held, "orders", whole=whole.whole),
+        jobs=tuple(replace(job, checkpoints=(*job.checkpoints, late)) for job in held.jobs),
+    )
+
+
+def test_a_compaction_of_a_torn_snapshot_that_changes_no_row_is_torn_too(evidence: Evidence) -> None:
+    both = compacted(evidence, only(evidence, 22))
+
+    assert [4, 5] == is_torn(both)
+    assert Verdict.VALID is judged(accepting(both), "partition_atomicity").verdict
+
+
+def test_a_compaction_of_a_torn_snapshot_that_changes_a_row_is_not(evidence: Evidence) -> None:
+    both = compacted(evidence, only(evidence, 22))
+    strange = corrected(both, "orders", 5, ("+I", order(99)))
+    gone = corrected(strange, "orders", 6, ("-D", order(99)))
+
+    assert [4] == is_torn(gone)
+    assert Verdict.INVALID is judged(accepting(gone), "snapshot_prefix").verdict
+
+
+@pytest.mark.parametrize("changes", [{"commit_user": "somebody-else"}, {"commit_identifier": 1005}])
+def test_a_compaction_by_another_or_of_another_checkpoint_is_not_of_the_torn_snapshot(
+    evidence: Evidence, changes: dict[str, object]
+) -> None:
+    assert [4] == is_torn(compacted(evidence, only(evidence, 22), **changes))
