@@ -30,6 +30,7 @@ faults:
   - fault: stop-with-savepoint
     with: {start_from: checkpoint}
   - fault: cut-storage
+accepts: [torn-late-commits]
 oracles: all
 """
 
