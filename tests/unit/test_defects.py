@@ -232,3 +232,19 @@ def test_the_copy_costs_nothing(clean: Evidence, copy: Evidence, tmp_path: Path)
     shutil.rmtree(copy.folder)
 
     assert contents(clean.folder)
+
+
+def test_what_only_the_history_shows_is_not_planted_where_a_checkpoint_failed(copy: Evidence) -> None:
+    ids = {record.commit_identifier for record in copy.snapshots}
+    jobs = tuple(
+        replace(
+            job,
+            checkpoints=tuple(
+                replace(job.checkpoints[0], checkpoint_id=number, status="FAILED") for number in sorted(ids)
+            ),
+        )
+        for job in copy.jobs
+    )
+
+    with pytest.raises(NoPlace, match="between fences"):
+        DEFECTS["change-one-snapshot-late"].plant(replace(copy, jobs=jobs), random.Random(7))
