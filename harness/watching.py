@@ -8,16 +8,13 @@ from dataclasses import dataclass
 
 from harness.errors import FlinkError, FlinkUnreachable
 from harness.flink.durations import milliseconds
-from harness.flink.rest import every_task_runs
+from harness.flink.rest import STALE_S, every_task_runs
 from harness.flink.together import of_each
 from harness.history import History
 from harness.model import FenceMark, JobMoment
 from harness.ports import Job, Pipeline
 from harness.profiles import Profile
 from harness.waiting import wait_until
-
-STALE_S = 3.0
-"""How old the counters may be that Flink's REST API tells (web.refresh-interval)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from harness.errors import FlinkError, WaitTimeout
 from harness.faults.comebacks import Comebacks
 from harness.faults.standstill import Standstill
+from harness.flink.rest import STALE_S
 from harness.model import Check, CheckpointCounts
 from harness.ports import Job
 from harness.waiting import pause, wait_until
-
-STALE_S = 3.0
-"""How old the counters may be that Flink's REST API tells (web.refresh-interval)."""
 
 AFTERWARDS = 2
 """Checkpoints after which a restart is told too: the counters of the API are not equally old."""

@@ -14,6 +14,9 @@ import requests
 from harness.errors import FlinkError, FlinkUnreachable
 from harness.model import Address
 
+STALE_S = 3.0
+"""How old the counters may be that the API tells (web.refresh-interval)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
