@@ -78,7 +78,11 @@ class LookBack:
             warehouse = self._copied(Path(copy))
             native = NativeReader(lambda: warehouse)
             by_id = native.totals([replace(one, at_ms=0) for one in requests])
-            files = [_kept(native, fence, self._tables[fence.mark.table], folder) for fence in fences]
+            files = [f"travel-{fence.mark.number}-{fence.mark.table}.parquet" for fence in fences]
+            errors = [
+                native.keep(request.table, request.snapshot_id, folder / file)
+                for request, file in zip(requests, files, strict=True)
+            ]
             snapshots = {name: _snapshots(native, table) for name, table in self._tables.items()}
             histories = tuple(
                 _history(native, table, snapshots[name], _first_snapshot(fences, name), folder)
@@ -90,9 +94,9 @@ class LookBack:
             )
             return Travelled(
                 travels=tuple(
-                    _travel(fence, snapshots[fence.mark.table], timed, numbered, file)
-                    for fence, timed, numbered, file in zip(
-                        fences, by_time.result(), by_id, files, strict=True
+                    _travel(fence, snapshots[fence.mark.table], timed, numbered, "" if error else file)
+                    for fence, timed, numbered, file, error in zip(
+                        fences, by_time.result(), by_id, files, errors, strict=True
                     )
                 ),
                 snapshots=tuple(record for records in snapshots.values() for record in records),
@@ -132,16 +136,6 @@ def _travel(
         by_id=by_id,
         sink_rows=file,
     )
-
-
-def _kept(native: NativeReader, fence: Fence, table: TableContract, folder: Path) -> str:
-    """The file with the rows of a fence's snapshot; empty when they can't be read."""
-    file = f"travel-{fence.mark.number}-{table.name}.parquet"
-    try:
-        pq.write_table(native.rows(table, fence.snapshot_id), folder / file)
-    except ReaderError:
-        return ""
-    return file
 
 
 def _snapshots(native: NativeReader, table: TableContract) -> tuple[SnapshotRecord, ...]:

@@ -68,7 +68,7 @@ class Readings:
             for view, one, request in zip(views, seen, requests, strict=True)
         ]
         kept = [
-            beside.submit(self._keep, request.table, request.snapshot_id, folder / _sink_file(one))
+            beside.submit(self._native.keep, request.table, request.snapshot_id, folder / _sink_file(one))
             for one, request in zip(seen, requests, strict=True)
         ]
 
@@ -170,14 +170,6 @@ class Readings:
             return Reading(reader="mysql", error=str(error), seconds=time.monotonic() - started)
         return Reading(reader="mysql", totals=found, seconds=time.monotonic() - started)
 
-    def _keep(self, table: TableContract, snapshot_id: int, file: Path) -> str:
-        """Write a snapshot's rows to a file; the error when they can't be read."""
-        try:
-            pq.write_table(self._native.rows(table, snapshot_id), file)
-        except ReaderError as error:
-            return str(error)
-        return ""
-
     def _newest(self, table: TableContract) -> int | str:
         """The id of a table's newest snapshot, or why it is not known."""
         try:
@@ -188,7 +180,7 @@ class Readings:
 
     def _state(self, table: TableContract, newest: int | str, state: SinkState, folder: Path) -> SinkState:
         file = f"stopped-{state.fault}-{table.name}.parquet"
-        error = newest if isinstance(newest, str) else self._keep(table, newest, folder / file)
+        error = newest if isinstance(newest, str) else self._native.keep(table, newest, folder / file)
         return replace(state, sink_rows="" if error else file, error=error)
 
 

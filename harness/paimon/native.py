@@ -6,8 +6,10 @@ import calendar
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pypaimon_rust.datafusion import PaimonCatalog, SQLContext, Table
 
 from harness.errors import ReaderError
@@ -107,6 +109,14 @@ class NativeReader:
         if not found.num_rows:
             return pa.table({name: pa.array([], type=pa.null()) for name in contract.columns})
         return found
+
+    def keep(self, contract: TableContract, snapshot_id: int, file: Path) -> str:
+        """Write every row of a snapshot to a Parquet file; the error when they can't be read."""
+        try:
+            pq.write_table(self.rows(contract, snapshot_id), file)
+        except ReaderError as error:
+            return str(error)
+        return ""
 
     def row_schema(self, contract: TableContract) -> pa.Schema:
         """The types in which rows are read, in the contract's columns; no file of the table is read."""
