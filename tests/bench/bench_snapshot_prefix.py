@@ -25,7 +25,6 @@ from harness.model import (
     FenceMark,
     Reading,
     SnapshotRecord,
-    TableContract,
     TableHistory,
     TimeWindow,
 )
@@ -33,30 +32,8 @@ from harness.oracles import partition_atomicity, snapshot_prefix
 from harness.oracles.comparison import totals
 from harness.oracles.exhibits import Exhibits
 from harness.replay import CHANGE_COLUMNS
-
-ORDERS = TableContract(
-    name="orders",
-    source="shop.source_orders",
-    sink="dwd.dwd_order_detail",
-    columns=("order_id", "user_id", "order_amount", "order_status", "create_time", "update_time", "dt"),
-    source_key="order_id",
-    partition="dt",
-    amount="order_amount",
-    time="update_time",
-    append_only=False,
-)
-
-ROWS = pa.schema(
-    [
-        ("order_id", pa.int64()),
-        ("user_id", pa.int64()),
-        ("order_amount", pa.decimal128(18, 2)),
-        ("order_status", pa.int8()),
-        ("create_time", pa.timestamp("ms")),
-        ("update_time", pa.timestamp("ms")),
-        ("dt", pa.string()),
-    ]
-)
+from harness.source.orders import CONTRACT as ORDERS
+from harness.source.orders import ROW_SCHEMA as ROWS
 
 # A key is inserted when it first comes up; one operation in fifty deletes it, and the next inserts it again.
 # The marker of each fence is a key of its own.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 
@@ -46,3 +47,16 @@ def address() -> Iterator[Address]:
     finally:
         container.remove(force=True, v=True)
         client.close()
+
+
+def kill_others(connection: mysql.Connection) -> int:
+    """End every other connection of root to the server, and return how many were ended."""
+    ((own,),) = mysql.query(connection, "SELECT CONNECTION_ID()")
+    kills = 0
+    for (thread,) in mysql.query(
+        connection, "SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> %s", [own]
+    ):
+        with contextlib.suppress(SourceError):  # it may have ended by itself meanwhile
+            mysql.query(connection, f"KILL {thread}")
+            kills += 1
+    return kills

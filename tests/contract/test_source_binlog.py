@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from source_server import ROOT
+from source_server import ROOT, kill_others
 
-from harness.errors import SourceError
 from harness.model import Address, Binlog, Credentials
 from harness.source import mysql
 from harness.source.binlog import keep_binlogs
@@ -128,17 +126,9 @@ def test_killed_connections_leave_ledger_and_binlog_the_same(
     address: Address, connection: mysql.Connection, tmp_path: Path
 ) -> None:
     made = workload(address)
-    ((own,),) = mysql.query(connection, "SELECT CONNECTION_ID()")
     kills = 0
     while kills < 20:
-        for (thread,) in mysql.query(
-            connection,
-            "SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> %s",
-            [own],
-        ):
-            with contextlib.suppress(SourceError):  # it may have ended by itself meanwhile
-                mysql.query(connection, f"KILL {thread}")
-                kills += 1
+        kills += kill_others(connection)
         pause(0.01 + 0.003 * (kills % 17))
     outcome = made.stop()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from source_server import ROOT
+from source_server import ROOT, kill_others
 
 from harness.errors import SourceError
 from harness.ledger import state_after
@@ -155,17 +154,9 @@ def test_one_table_can_be_written_to_alone(
 
 def test_killed_connections_leave_the_ledger_exact(address: Address, connection: mysql.Connection) -> None:
     made = workload(address, rate=None)
-    ((own,),) = mysql.query(connection, "SELECT CONNECTION_ID()")
     kills = 0
     while kills < 40:
-        for (thread,) in mysql.query(
-            connection,
-            "SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> %s",
-            [own],
-        ):
-            with contextlib.suppress(SourceError):  # it may have ended by itself meanwhile
-                mysql.query(connection, f"KILL {thread}")
-                kills += 1
+        kills += kill_others(connection)
         if kills % 20 == 0:
             made.fence()
             assert_the_source_is_the_ledger(made, connection)
