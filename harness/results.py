@@ -12,7 +12,6 @@ from pathlib import Path
 from harness.budget import outage_budget
 from harness.history import History
 from harness.model import HARNESS_FAILED, Component, RunResult, Setting, Verdict, worst
-from harness.oracles.prefixes import positions_of
 from harness.profiles import Profile
 from harness.report import html, junit, markdown, result_json
 from harness.report.visibility import progress_of
@@ -67,7 +66,7 @@ def result_of(
         jobs=evidence.jobs,
         snapshots=evidence.snapshots,
         progress=progress_of(evidence) if evidence.workload else (),
-        positions=positions_of(evidence),
+        positions=outcome.positions,
         workload=evidence.workload,
         phases=phases,
         events=history.events(),

@@ -34,8 +34,11 @@ from harness.model import (
     JobHistory,
     OracleResult,
     SinkState,
+    SnapshotPosition,
     WorkloadOutcome,
 )
+from harness.oracles.exhibits import Exhibits
+from harness.oracles.prefixes import positions_of
 from harness.ports import Fault, FaultContext, Pipeline, Seen, Travelled
 from harness.profiles import Profile
 from harness.scenario import FaultStep, Scenario
@@ -56,10 +59,13 @@ NOTHING_SEEN = Travelled(travels=(), snapshots=(), pins=())
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a run brought: evidence, verdicts, and the failure of the harness if there was one."""
+    """What a run brought: evidence, verdicts, where each snapshot stands in its ledger, and the failure of
+    the harness if there was one.
+    """
 
     evidence: Evidence
     oracles: tuple[OracleResult, ...]
+    positions: tuple[SnapshotPosition, ...]
     failure: HarnessError | None
 
 
@@ -122,10 +128,12 @@ class Run:
             failure = failure or not_healed
             evidence = self._collect()
             self._history.phase("judge")
-            results = oracles.judge(evidence, evidence.oracles)
+            exhibits = Exhibits(evidence)
+            results = oracles.judge_exhibits(exhibits, evidence.oracles)
+            positions = positions_of(exhibits)
         finally:
             still_up = None if keep else self._down()
-        return Outcome(evidence=evidence, oracles=results, failure=failure or still_up)
+        return Outcome(evidence=evidence, oracles=results, positions=positions, failure=failure or still_up)
 
     @property
     def _strikes_the_load(self) -> bool:

@@ -12,7 +12,7 @@ from harness.defects.aggregates import sums_of
 from harness.defects.counts import growth, recounted
 from harness.defects.defect import Defect, unknown
 from harness.defects.files import read, write
-from harness.defects.parts import any_of, fences_of, history_of, put
+from harness.defects.parts import any_of, history_of, put
 from harness.errors import NoPlace
 from harness.ledger import OPERATION_SCHEMA, state_after
 from harness.model import Evidence, Fence, TableContract
@@ -47,7 +47,7 @@ def no_load_before_the_last_fence(evidence: Evidence, rng: random.Random) -> Evi
 
 def _silenced(evidence: Evidence, contract: TableContract) -> Evidence:
     """One table whose source committed nothing but a marker between its last two fences."""
-    fences = fences_of(evidence, contract.name)
+    fences = evidence.fences_of(contract.name)
     if len(fences) < 2:
         raise NoPlace(f"{contract.name} has fewer than two fences")
     before, last = fences[-2:]

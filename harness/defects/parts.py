@@ -81,17 +81,9 @@ def appended(evidence: Evidence) -> TableContract:
     raise NoPlace("the run has no append-only table")
 
 
-def fences_of(evidence: Evidence, table: str) -> list[Fence]:
-    """A table's fences in the order of time."""
-    return sorted(
-        (fence for fence in evidence.fences if fence.mark.table == table),
-        key=lambda fence: fence.mark.number,
-    )
-
-
 def last_fence(evidence: Evidence, table: str) -> Fence:
     """A table's last fence."""
-    return one(fences_of(evidence, table), "fence")
+    return one(evidence.fences_of(table), "fence")
 
 
 def history_of(evidence: Evidence, table: str) -> TableHistory:

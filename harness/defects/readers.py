@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from harness.defects.defect import Defect, invalid, unknown
-from harness.defects.parts import fences_of, last_fence, one, put, some
+from harness.defects.parts import last_fence, one, put, some
 from harness.errors import NoPlace
 from harness.model import Evidence, Fence, PartitionTotals, Reading, TimeTravel
 
@@ -88,7 +88,7 @@ def _last(evidence: Evidence) -> Fence:
 
 def _travel(evidence: Evidence) -> TimeTravel:
     table = some(evidence).name
-    numbers = [fence.mark.number for fence in fences_of(evidence, table)]
+    numbers = [fence.mark.number for fence in evidence.fences_of(table)]
     found = [item for item in evidence.travels if item.table == table and item.fence in numbers]
     return one(found, "fence that was travelled to")
 

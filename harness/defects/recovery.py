@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from harness.defects.defect import Defect, invalid, unknown
 from harness.defects.files import read, write
-from harness.defects.parts import fences_of, keyed, last_life, one, put, some, without
+from harness.defects.parts import keyed, last_life, one, put, some, without
 from harness.defects.sink import Sink
 from harness.defects.source import QUIET
 from harness.errors import NoPlace
@@ -73,9 +73,7 @@ def stopped_sink_behind(evidence: Evidence, rng: random.Random) -> Evidence:
     """The stopped sink is a state of the source from before the last fence: commits were taken back."""
     contract = some(evidence)
     state = _stop(evidence, contract.name)
-    before = [
-        fence for fence in fences_of(evidence, contract.name) if fence.mark.operation <= state.committed
-    ]
+    before = [fence for fence in evidence.fences_of(contract.name) if fence.mark.operation <= state.committed]
     if not before:
         raise NoPlace(f"{contract.name} was stopped before its first fence")
     rows = read(evidence, state.sink_rows)
@@ -147,7 +145,7 @@ def _counted(evidence: Evidence) -> tuple[Fence, int]:
     """The fence after a stop, and what the source had emitted there since."""
     table = some(evidence).name
     state = _stop(evidence, table)
-    after = [fence for fence in fences_of(evidence, table) if fence.mark.operation > state.committed][:1]
+    after = [fence for fence in evidence.fences_of(table) if fence.mark.operation > state.committed][:1]
     fence = one(after, "fence after the stop")
     if fence.job is None or fence.job.restarts or fence.job.source_records <= 0:
         raise NoPlace("it is not known what the source emitted after the stop")

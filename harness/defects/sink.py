@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from harness.defects.counts import growth, recounted
 from harness.defects.files import read, write
-from harness.defects.parts import fences_of, history_of
+from harness.defects.parts import history_of
 from harness.defects.source import Row, Source
 from harness.errors import NoPlace
 from harness.model import (
@@ -41,13 +41,10 @@ class Sink:
         self._evidence = evidence
         self.contract = contract
         self.history: TableHistory = history_of(evidence, contract.name)
-        self.fences = fences_of(evidence, contract.name)
+        self.fences = evidence.fences_of(contract.name)
         if not self.fences:
             raise NoPlace(f"the run has no fence of {contract.name}")
-        self.records = sorted(
-            (record for record in evidence.snapshots if record.table == contract.name),
-            key=lambda record: record.snapshot_id,
-        )
+        self.records = evidence.snapshots_of(contract.name)
         self.source = Source(evidence, contract)
         self.changes = self._as_read = read(evidence, self.history.changes)
         self._changelog = self._changelog_as_read = (
@@ -100,7 +97,8 @@ class Sink:
             f'SELECT snapshot_id, count(DISTINCT "{self.contract.partition}") AS n FROM changes GROUP BY 1'
         )
         kinds = {record.snapshot_id: record.kind for record in self.records}
-        late = self._of_failed_checkpoints()
+        failed = self._evidence.failed_checkpoints(self.contract.name)
+        late = {record.snapshot_id for record in self.records if record.commit_identifier in failed}
         spread = dict(zip(counts["snapshot_id"].to_pylist(), counts["n"].to_pylist(), strict=True))
         brought = set(self.brought(after=self.history.base_snapshot))
         found = [
@@ -116,16 +114,6 @@ class Sink:
         if not found:
             raise NoPlace(f"no snapshot of {self.contract.name} between fences has what this takes")
         return rng.choice(found)
-
-    def _of_failed_checkpoints(self) -> set[int]:
-        failed = {
-            checkpoint.checkpoint_id
-            for job in self._evidence.jobs
-            if job.name == self.contract.name
-            for checkpoint in job.checkpoints
-            if checkpoint.status == "FAILED"
-        }
-        return {record.snapshot_id for record in self.records if record.commit_identifier in failed}
 
     def at(self, snapshot_id: int) -> pa.Table:
         """What a snapshot holds."""

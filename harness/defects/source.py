@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import duckdb
 
 from harness.defects.files import read
-from harness.defects.parts import fences_of
 from harness.errors import NoPlace
 from harness.ledger import OPERATION_SCHEMA
 from harness.model import Evidence, TableContract
@@ -28,7 +27,7 @@ class Source:
 
     def __init__(self, evidence: Evidence, contract: TableContract) -> None:
         self._contract = contract
-        self._markers = [fence.mark.key for fence in fences_of(evidence, contract.name)]
+        self._markers = [fence.mark.key for fence in evidence.fences_of(contract.name)]
         self.ledger = read(evidence, contract.ledger_file)
 
     def operations(self, condition: str, *, after: int = 0, until: int) -> list[int]:

@@ -29,6 +29,7 @@ from harness.model.jobs import (
     TaskPlace,
 )
 from harness.model.result import (
+    NO_OPERATION,
     Event,
     OutageBudget,
     Phase,
@@ -66,6 +67,7 @@ from harness.model.verdicts import (
 
 __all__ = [
     "HARNESS_FAILED",
+    "NO_OPERATION",
     "Address",
     "Aggregate",
     "AggregateContract",

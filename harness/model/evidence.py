@@ -269,3 +269,23 @@ class Evidence:
     def contract(self, table: str) -> TableContract:
         """The contract of a table, by its name."""
         return next(contract for contract in self.tables if contract.name == table)
+
+    def fences_of(self, table: str) -> list[Fence]:
+        """A table's fences in the order of time."""
+        own = (fence for fence in self.fences if fence.mark.table == table)
+        return sorted(own, key=lambda fence: fence.mark.number)
+
+    def snapshots_of(self, table: str) -> list[SnapshotRecord]:
+        """A table's snapshots in the order of their ids."""
+        own = (record for record in self.snapshots if record.table == table)
+        return sorted(own, key=lambda record: record.snapshot_id)
+
+    def failed_checkpoints(self, table: str) -> frozenset[int]:
+        """The ids of the checkpoints of a table's job that failed, in all its lives."""
+        return frozenset(
+            checkpoint.checkpoint_id
+            for job in self.jobs
+            if job.name == table
+            for checkpoint in job.checkpoints
+            if checkpoint.status == "FAILED"
+        )

@@ -70,13 +70,17 @@ class Progress:
     visible: int
 
 
+NO_OPERATION = -1
+"""The position of a snapshot that holds the source after no operation."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SnapshotPosition:
     """Where a snapshot of a table stands in the ledger: it holds the source after `operation`.
 
-    `operation` is -1 when it holds the source after none, which is what `snapshot_prefix` is about. `torn`:
-    it is one of those, and no more than a part of what the next good one holds, committed late for a
-    checkpoint that had failed.
+    `operation` is NO_OPERATION when it holds the source after none, which is what `snapshot_prefix` is
+    about. `torn`: it is one of those, and no more than a part of what the next good one holds, committed
+    late for a checkpoint that had failed.
     `lag_ms` is how long that operation waited from its commit at the source to the snapshot's.
     `inside_transaction`: the next operation belongs to the same transaction of the source.
     """

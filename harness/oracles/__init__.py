@@ -125,6 +125,11 @@ ORACLES: dict[str, OracleKind] = {
 
 
 def judge(evidence: Evidence, names: Iterable[str]) -> tuple[OracleResult, ...]:
+    """Open the evidence, and `judge_exhibits`."""
+    return judge_exhibits(Exhibits(evidence), names)
+
+
+def judge_exhibits(exhibits: Exhibits, names: Iterable[str]) -> tuple[OracleResult, ...]:
     """Apply the named oracles, in the registry's order. One that crashes is UNKNOWN, never VALID.
 
     `completeness` is always asked. Left out are `fault_effect` where no fault was meant to be,
@@ -132,6 +137,7 @@ def judge(evidence: Evidence, names: Iterable[str]) -> tuple[OracleResult, ...]:
     where no table has one (which `completeness` says), `continuity` where no job was stopped, and all but
     `completeness` where the source never ran, since there is no ledger.
     """
+    evidence = exhibits.evidence
     wanted = set(names) if evidence.workload else set()
     wanted.add(completeness.NAME)
     if not evidence.expected_faults:
@@ -144,7 +150,6 @@ def judge(evidence: Evidence, names: Iterable[str]) -> tuple[OracleResult, ...]:
         wanted.discard(changelog.NAME)
     if not continuity.applies(evidence):
         wanted.discard(continuity.NAME)
-    exhibits = Exhibits(evidence)
     return tuple(_applied(name, kind, exhibits) for name, kind in ORACLES.items() if name in wanted)
 
 

@@ -29,7 +29,7 @@ def judge(exhibits: Exhibits) -> OracleResult:
     judgement = Judgement(NAME, unit="appended rows")
     tables = [table for table in exhibits.tables() if table.contract.append_only]
     for table in tables:
-        _Log(judgement, exhibits, table).judge()
+        _Log(judgement, table).judge()
     require_every_fence(judgement, exhibits.evidence, [table.contract for table in tables])
     return judgement.result()
 
@@ -37,12 +37,12 @@ def judge(exhibits: Exhibits) -> OracleResult:
 class _Log:
     """One append-only table under judgement."""
 
-    def __init__(self, judgement: Judgement, exhibits: Exhibits, table: OpenTable) -> None:
+    def __init__(self, judgement: Judgement, table: OpenTable) -> None:
         self._judgement = judgement
         self._table = table
         self._key = table.contract.source_key
         self._keys: pa.ChunkedArray = table.ledger[self._key]
-        self._origins = Origins(exhibits.evidence, table, self._keys)
+        self._origins = Origins(table, self._keys)
 
     def judge(self) -> None:
         repeated = len(self._keys) - pc.count_distinct(self._keys).as_py()

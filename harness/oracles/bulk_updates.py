@@ -6,10 +6,10 @@ where in a row event of the binlog that was: a source that gets this wrong only 
 
 from __future__ import annotations
 
-from harness.model import BulkUpdate, Check
+from harness.model import NO_OPERATION, BulkUpdate, Check
 from harness.oracles.exhibits import Exhibits, OpenTable
-from harness.oracles.histories import APPEND, seen
-from harness.oracles.prefixes import NO_OPERATION, positions
+from harness.oracles.histories import APPEND
+from harness.oracles.prefixes import positions
 
 
 def landed(exhibits: Exhibits, bulk: BulkUpdate) -> Check:
@@ -45,9 +45,7 @@ def _restored(table: OpenTable, bulk: BulkUpdate) -> tuple[int, str]:
     if not own:
         return NO_OPERATION, f"{said}; it has no snapshot"
     said += f", snapshot {own[-1]}"
-    known = seen(table)
-    found = positions(table, known) if known else ()
-    operation = next((each.operation for each in found if each.snapshot_id == own[-1]), None)
+    operation = next((each.operation for each in positions(table) if each.snapshot_id == own[-1]), None)
     if operation is None:
         return NO_OPERATION, f"{said}; what it held is not known"
     if operation == NO_OPERATION:

@@ -18,7 +18,6 @@ from harness.oracles import late_commits
 from harness.oracles.changelog_rows import Apart, ChangelogRows, Offences
 from harness.oracles.comparison import MAX_EXAMPLES
 from harness.oracles.exhibits import Exhibits, OpenTable
-from harness.oracles.histories import seen
 from harness.oracles.judgement import Judgement
 from harness.oracles.prefixes import positions
 from harness.replay import rows_at
@@ -49,9 +48,9 @@ def judge(exhibits: Exhibits) -> OracleResult:
     """VALID when every changelog that should be there was read, sums up to its table, and breaks no rule."""
     evidence = exhibits.evidence
     judgement = Judgement(NAME, unit="changelog rows")
-    histories = {history.table: history for history in evidence.histories}
     for contract in keyed(evidence):
-        history = histories.get(contract.name)
+        table = exhibits.table(contract.name)
+        history = table.history
         if history is not None and history.changelog_producer == NONE:
             judgement.find(
                 Verdict.VALID,
@@ -77,7 +76,7 @@ def judge(exhibits: Exhibits) -> OracleResult:
                 actual=history.changelog_producer or "nothing",
             )
         else:
-            _Log(judgement, evidence, exhibits.table(contract.name), history).judge()
+            _Log(judgement, evidence, table, history).judge()
     return judgement.result()
 
 
@@ -91,13 +90,13 @@ class _Log:
         self._table = table
         self._history = history
         self._find = partial(judgement.find, where=table.name)
-        self._records = {
-            record.snapshot_id: record for record in evidence.snapshots if record.table == table.name
-        }
+        self._records = {record.snapshot_id: record for record in table.snapshots}
         reached = [fence.snapshot_id for fence in table.fences]
         self._last = max([*self._records, *reached], default=0)
         self._reads_from_the_start = evidence.startup == "initial"
-        self._joined = _joined(table) if late_commits.LIMIT in evidence.accepts else {}
+        accepted = late_commits.LIMIT in evidence.accepts
+        completed = late_commits.completed_by(positions(table)) if accepted else {}
+        self._joined = {number: by.snapshot_id for number, by in completed.items()}
 
     def judge(self) -> None:
         history, base = self._history, self._history.base_snapshot
@@ -291,15 +290,6 @@ class _Log:
 
     def _kind(self, snapshot_id: int) -> str:
         return self._records[snapshot_id].kind
-
-
-def _joined(table: OpenTable) -> dict[int, int]:
-    """Torn late commits, each with the snapshot that completes it."""
-    found = seen(table)
-    if found is None:
-        return {}
-    completed = late_commits.completed_by(positions(table, found))
-    return {number: by.snapshot_id for number, by in completed.items()}
 
 
 def _emits(record: SnapshotRecord) -> bool:

@@ -42,8 +42,7 @@ class _Commits:
         self._rules = Rules(judgement, table.name)
         self._table = table
         self._lives = [job for job in evidence.jobs if job.name == table.name]
-        records = [record for record in evidence.snapshots if record.table == table.name]
-        self._records = sorted(records, key=lambda record: record.snapshot_id)
+        self._records = table.snapshots
         logs = [log for log in evidence.commits if log.table == table.name]
         self._log = logs[0] if logs else CommitLog(table=table.name)
 

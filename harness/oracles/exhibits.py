@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,8 @@ from harness.model import Evidence, Fence, PartitionTotals, TableContract, Table
 from harness.oracles.comparison import Difference, difference, totals
 from harness.oracles.fingerprints import Content, contents
 from harness.replay import CHANGE_COLUMNS
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,26 +59,15 @@ class OpenTable:
     def __init__(self, evidence: Evidence, contract: TableContract) -> None:
         self.contract = contract
         self.name = contract.name
-        self.fences = sorted(
-            (fence for fence in evidence.fences if fence.mark.table == contract.name),
-            key=lambda fence: fence.mark.number,
-        )
-        self.snapshots = sorted(
-            (record for record in evidence.snapshots if record.table == contract.name),
-            key=lambda record: record.snapshot_id,
-        )
+        self.fences = evidence.fences_of(contract.name)
+        self.snapshots = evidence.snapshots_of(contract.name)
         self.history: TableHistory | None = next(
             (history for history in evidence.histories if history.table == contract.name), None
         )
-        self.failed_checkpoints = frozenset(
-            checkpoint.checkpoint_id
-            for job in evidence.jobs
-            if job.name == contract.name
-            for checkpoint in job.checkpoints
-            if checkpoint.status == "FAILED"
-        )
+        self.failed_checkpoints = evidence.failed_checkpoints(contract.name)
         self._folder = Path(evidence.folder)
         self._contents: dict[tuple[int, ...], dict[int, Content]] = {}
+        self._made: dict[Callable[[OpenTable], Any], Any] = {}
         self._at_fences: dict[int, AgainstSource] = {}
 
     @cached_property
@@ -111,6 +103,13 @@ class OpenTable:
                 self.ledger, self.changes, self.contract, base=asked[0], snapshots=asked
             )
         return self._contents[asked]
+
+    def once(self, make: Callable[[OpenTable], Made]) -> Made:
+        """What a function makes of this table: worked out once, whoever asks."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: Made = self._made[make]
+        return made
 
     def state(self, operation: int) -> pa.Table:
         """The rows of the source right after an operation of the ledger."""

@@ -40,6 +40,10 @@ class Seen:
 
 def seen(table: OpenTable) -> Seen | None:
     """What was seen of a table; None when its base is not known, which must have been read whole."""
+    return table.once(_seen)
+
+
+def _seen(table: OpenTable) -> Seen | None:
     history = table.history
     records = {record.snapshot_id: record for record in table.snapshots}
     if history is None or not history.changes or history.base_snapshot not in {*records} & {*history.whole}:
@@ -113,6 +117,20 @@ def require_history(judgement: Judgement, table: OpenTable) -> Seen | None:
         )
     _often_enough_whole(judgement, table.name, found)
     return found
+
+
+def require_source(judgement: Judgement, table: OpenTable, *, subject: str) -> bool:
+    """Whether the ledger is what the source held at every fence; else UNKNOWN, and no `subject` is judged."""
+    wrong = next((fence for fence in table.fences if table.at(fence).contradiction), None)
+    if wrong is None:
+        return True
+    judgement.find(
+        Verdict.UNKNOWN,
+        "ledger-is-not-source",
+        f"{subject} can't be judged by the ledger: {table.at(wrong).contradiction}",
+        where=f"{table.name}, fence {wrong.mark.number}",
+    )
+    return False
 
 
 def judge_corrections(judgement: Judgement, table: OpenTable, found: Seen) -> None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harness.model import Evidence, TableHistory
+from harness.model import TableHistory
 from harness.oracles.exhibits import OpenTable
 from harness.replay import DELTA
 
@@ -26,13 +26,11 @@ class Origins:
     all were read.
     """
 
-    def __init__(self, evidence: Evidence, table: OpenTable, keys: pa.ChunkedArray) -> None:
+    def __init__(self, table: OpenTable, keys: pa.ChunkedArray) -> None:
         self._name = table.contract.source_key
         self._keys = keys
-        self._records = {
-            record.snapshot_id: record for record in evidence.snapshots if record.table == table.name
-        }
-        history = next((one for one in evidence.histories if one.table == table.name), None)
+        self._records = {record.snapshot_id: record for record in table.snapshots}
+        history = table.history
         self._whole = history.whole if history else ()
         self._unread = {gap.snapshot_id for gap in history.gaps} if history else set()
         self.error, self.gaps = _unknown(history)

@@ -17,7 +17,7 @@ from harness.oracles import late_commits
 from harness.oracles.comparison import MAX_EXAMPLES, difference
 from harness.oracles.exhibits import Exhibits, OpenTable
 from harness.oracles.fingerprints import Content, Stretches
-from harness.oracles.histories import Seen, named, require_history
+from harness.oracles.histories import Seen, named, require_history, require_source
 from harness.oracles.judgement import Judgement, require_every_fence
 from harness.oracles.prefixes import known_contents, most_agreed, positions
 from harness.replay import rows_at
@@ -50,17 +50,9 @@ def judge(exhibits: Exhibits) -> OracleResult:
         found = require_history(judgement, table)
         if found is None:
             continue
-        wrong = next((fence for fence in table.fences if table.at(fence).contradiction), None)
-        if wrong is None:
+        if require_source(judgement, table, subject="partitions"):
             accepted = late_commits.LIMIT in exhibits.evidence.accepts
-            _judge_table(judgement, table, found, spared=_torn(table, found) if accepted else frozenset())
-        else:
-            judgement.find(
-                Verdict.UNKNOWN,
-                "ledger-is-not-source",
-                f"partitions can't be judged by the ledger: {table.at(wrong).contradiction}",
-                where=f"{table.name}, fence {wrong.mark.number}",
-            )
+            _judge_table(judgement, table, found, spared=_torn(table) if accepted else frozenset())
     require_every_fence(judgement, exhibits.evidence, exhibits.evidence.tables)
     return judgement.result()
 
@@ -79,8 +71,8 @@ def in_common(partitions: Mapping[str, Stretches], *, first: int) -> int | None:
     return operation
 
 
-def _torn(table: OpenTable, found: Seen) -> frozenset[int]:
-    return frozenset(one.snapshot_id for one in positions(table, found) if one.torn)
+def _torn(table: OpenTable) -> frozenset[int]:
+    return frozenset(one.snapshot_id for one in positions(table) if one.torn)
 
 
 def _judge_table(judgement: Judgement, table: OpenTable, found: Seen, *, spared: frozenset[int]) -> None:

@@ -7,45 +7,47 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 
-from harness.model import Evidence, SnapshotPosition
+from harness.model import NO_OPERATION, SnapshotPosition
 from harness.oracles.exhibits import Exhibits, OpenTable
 from harness.oracles.fingerprints import Content, Stretches
 from harness.oracles.histories import Seen, seen
 from harness.oracles.late_commits import marked
 
-NO_OPERATION = -1
-"""The position of a snapshot that holds the source after no operation."""
 
-
-def positions_of(evidence: Evidence) -> tuple[SnapshotPosition, ...]:
+def positions_of(exhibits: Exhibits) -> tuple[SnapshotPosition, ...]:
     """The positions of all tables' snapshots, for reports; none of a table that has no usable evidence."""
     found: list[SnapshotPosition] = []
-    exhibits = Exhibits(evidence)
     for table in exhibits.tables():
         try:
-            known = seen(table)
-            found += positions(table, known) if known else ()
+            found += positions(table)
         except (OSError, ValueError, KeyError, pa.ArrowException, duckdb.Error):
             # Evidence that is damaged: the oracle that reads it too says so, and makes the run UNKNOWN.
             continue
     return tuple(found)
 
 
-def positions(table: OpenTable, found: Seen) -> tuple[SnapshotPosition, ...]:
-    """The position of each known snapshot, in order.
+def positions(table: OpenTable) -> tuple[SnapshotPosition, ...]:
+    """The position of each known snapshot, in order; none when no base is known.
 
     It is the first operation, not before the snapshot before it, whose state the snapshot holds. One that
     went back has the last such operation before that; one that is no state at all has NO_OPERATION, and
     may be torn.
     """
+    return table.once(_positions)
+
+
+def _positions(table: OpenTable) -> tuple[SnapshotPosition, ...]:
+    found = seen(table)
+    if found is None:
+        return ()
     holds = known_contents(table, found)
     transactions, committed = table.ledger["transaction"], table.ledger["committed_at_ms"]
-    positions, newest = [], 0
+    placed, newest = [], 0
     for record in found.known:
         operation = _stands(holds[record.snapshot_id].when, newest)
         newest = max(newest, operation)
         within = 0 < operation < len(transactions)
-        positions.append(
+        placed.append(
             SnapshotPosition(
                 table=table.name,
                 snapshot_id=record.snapshot_id,
@@ -58,7 +60,7 @@ def positions(table: OpenTable, found: Seen) -> tuple[SnapshotPosition, ...]:
                 whole=record.snapshot_id in found.whole,
             )
         )
-    return marked(table, positions)
+    return marked(table, placed)
 
 
 def known_contents(table: OpenTable, found: Seen) -> Mapping[int, Content]:

@@ -15,15 +15,15 @@ from functools import partial
 
 import pyarrow as pa
 
-from harness.model import Fence, OracleResult, SnapshotPosition, Verdict
+from harness.model import NO_OPERATION, Fence, OracleResult, SnapshotPosition, Verdict
 from harness.oracles import late_commits
 from harness.oracles.comparison import MAX_EXAMPLES, Difference, difference, place
 from harness.oracles.exhibits import Exhibits, OpenTable
 from harness.oracles.fingerprints import fingerprint, row_columns
-from harness.oracles.histories import Seen, judge_corrections, named, require_history
+from harness.oracles.histories import Seen, judge_corrections, named, require_history, require_source
 from harness.oracles.judgement import Judgement, require_every_fence
 from harness.oracles.positions import last_shown
-from harness.oracles.prefixes import NO_OPERATION, known_contents, most_agreed, positions
+from harness.oracles.prefixes import known_contents, most_agreed, positions
 from harness.replay import rows_at
 
 NAME = "snapshot_prefix"
@@ -37,16 +37,8 @@ def judge(exhibits: Exhibits) -> OracleResult:
         if found is None:
             continue
         judge_corrections(judgement, table, found)
-        wrong = next((fence for fence in table.fences if table.at(fence).contradiction), None)
-        if wrong is None:
+        if require_source(judgement, table, subject="snapshots"):
             _Prefixes(judgement, table, found, accepts=exhibits.evidence.accepts).judge()
-        else:
-            judgement.find(
-                Verdict.UNKNOWN,
-                "ledger-is-not-source",
-                f"snapshots can't be judged by the ledger: {table.at(wrong).contradiction}",
-                where=f"{table.name}, fence {wrong.mark.number}",
-            )
     require_every_fence(judgement, exhibits.evidence, exhibits.evidence.tables)
     return judgement.result()
 
@@ -60,7 +52,7 @@ class _Prefixes:
         self._judgement = judgement
         self._table = table
         self._found = found
-        self._positions = positions(table, found)
+        self._positions = positions(table)
         self._by_snapshot = {position.snapshot_id: position for position in self._positions}
         newest, self._floors = 0, dict[int, int]()
         for position in self._positions:

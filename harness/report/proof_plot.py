@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model import RunResult, SnapshotPosition
+from harness.model import NO_OPERATION, RunResult, SnapshotPosition
 from harness.report.frame import Frame, frame
-from harness.report.snapshot_proof import NO_OPERATION, gone_back, listed, positions_of_table
+from harness.report.snapshot_proof import gone_back, listed, positions_of_table
 from harness.report.vega import Spec
 from harness.report.wording import one_line
 

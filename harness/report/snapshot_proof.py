@@ -6,11 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model import RunResult, SnapshotPosition
+from harness.model import NO_OPERATION, RunResult, SnapshotPosition
 from harness.report.wording import duration, first_finding, one_line
-
-NO_OPERATION = -1
-"""The position of a snapshot that holds the source after no operation."""
 
 ORACLE = "snapshot_prefix"
 

@@ -17,6 +17,7 @@ from held_rows import at_operation, corrected, holding, with_record
 from judging import codes, finding, judged
 
 from harness.model import Evidence, Severity, Verdict
+from harness.oracles.exhibits import Exhibits
 from harness.oracles.late_commits import LIMIT
 from harness.oracles.prefixes import positions_of
 
@@ -50,7 +51,7 @@ def accepting(evidence: Evidence) -> Evidence:
 
 
 def is_torn(evidence: Evidence) -> list[int]:
-    return [position.snapshot_id for position in positions_of(evidence) if position.torn]
+    return [position.snapshot_id for position in positions_of(Exhibits(evidence)) if position.torn]
 
 
 @JUDGES

@@ -51,6 +51,7 @@ from held_rows import (
 from judging import KEYS, added, changed, codes, empty, failed_checks, finding, judged, swapped, without
 
 from harness.model import Evidence, OracleResult, SnapshotGap, Verdict
+from harness.oracles.exhibits import Exhibits
 from harness.oracles.prefixes import positions_of
 
 EACH_TABLE = pytest.mark.parametrize("table", KEYS)
@@ -63,7 +64,7 @@ def prefixes(evidence: Evidence) -> OracleResult:
 
 
 def operations(evidence: Evidence, table: str = "orders") -> list[int]:
-    return [position.operation for position in positions_of(evidence) if position.table == table]
+    return [position.operation for position in positions_of(Exhibits(evidence)) if position.table == table]
 
 
 def gap(snapshot: int, error: str = "expired", *, files_missing: bool = False) -> SnapshotGap:
@@ -85,7 +86,7 @@ def test_a_clean_run_is_valid_and_every_snapshot_has_its_position(evidence: Evid
 def test_a_position_says_how_long_its_operation_waited_and_whether_the_snapshot_was_read_whole(
     evidence: Evidence,
 ) -> None:
-    found = [position for position in positions_of(evidence) if position.table == "orders"]
+    found = [position for position in positions_of(Exhibits(evidence)) if position.table == "orders"]
     records = [record for record in evidence.snapshots if record.table == "orders"][1:]
     committed = pq.read_table(Path(evidence.folder) / factories.ORDERS.ledger_file)["committed_at_ms"]
 
@@ -104,7 +105,9 @@ def test_a_snapshot_may_fall_inside_a_transaction_and_that_is_said(evidence: Evi
 
     assert Verdict.VALID == result.verdict
     assert any("1 inside a transaction" in check.actual for check in result.checks)
-    assert [3] == [position.snapshot_id for position in positions_of(inside) if position.inside_transaction]
+    assert [3] == [
+        position.snapshot_id for position in positions_of(Exhibits(inside)) if position.inside_transaction
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from harness import faults, oracles, results
 from harness.errors import HarnessError
 from harness.history import History
 from harness.model import Component, Evidence, OracleResult, RunResult, Setting, Verdict
+from harness.oracles.exhibits import Exhibits
+from harness.oracles.prefixes import positions_of
 from harness.profiles import load_profile
 from harness.report import result_json
 from harness.runner import Outcome
@@ -38,7 +40,12 @@ def result_of(
     history.event("inject", "kill -9", "taskmanager-1")
     judged: tuple[OracleResult, ...] = tuple(factories.oracle(item, examined=examined) for item in verdicts)
     return results.result_of(
-        Outcome(evidence=evidence, oracles=judged, failure=failure),
+        Outcome(
+            evidence=evidence,
+            oracles=judged,
+            positions=positions_of(Exhibits(evidence)),
+            failure=failure,
+        ),
         run="r1",
         scenario=scenario(),
         profile=load_profile("fast", run="r1"),

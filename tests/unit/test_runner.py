@@ -47,6 +47,13 @@ def test_a_run_that_goes_well_is_valid_and_goes_in_this_order(tmp_path: Path) ->
     assert {"VALID"} == {result.verdict.value for result in outcome.oracles}
 
 
+def test_a_run_says_where_each_snapshot_of_its_tables_stands_in_the_ledger(tmp_path: Path) -> None:
+    outcome = Execution(tmp_path).execute()
+
+    assert {"orders", "behavior-log"} == {position.table for position in outcome.positions}
+    assert all(position.operation > 0 for position in outcome.positions)
+
+
 def test_a_run_without_faults_has_one_fence_that_is_the_baseline(tmp_path: Path) -> None:
     execution = Execution(tmp_path, ask=tuple(oracles.ORACLES), faults_wanted=0)
     outcome = execution.execute()
